@@ -1,0 +1,44 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Ours to keep clean, so any warning is an error.
+let strict: [SwiftSetting] = [
+  .treatAllWarnings(as: .error)
+]
+
+/// CMake compiles these targets a second time, as Embedded Swift, into libservicekit.so. What that mode does not
+/// have (`weak`, untyped `throws`, …) is refused here too, so that nobody finds out only when the library is built.
+let embeddable: [SwiftSetting] =
+  strict + [
+    .treatWarning("EmbeddedRestrictions", as: .error)
+  ]
+
+let package = Package(
+  name: "servicekit",
+  platforms: [.macOS(.v15)],
+  products: [
+    .library(name: "servicekit", type: .dynamic, targets: ["ServiceKitABI"])
+  ],
+  targets: [
+    .systemLibrary(name: "CServiceKit", path: "include"),
+    .systemLibrary(name: "CPlatform"),
+    .target(
+      name: "ServiceKitCore",
+      dependencies: ["CServiceKit", "CPlatform"],
+      swiftSettings: embeddable),
+    .target(
+      name: "ServiceKitABI",
+      dependencies: ["ServiceKitCore", "CServiceKit"],
+      swiftSettings: embeddable),
+
+    .testTarget(
+      name: "ServiceKitCoreTests",
+      dependencies: ["ServiceKitCore", "CServiceKit", "CPlatform"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "ServiceKitABITests",
+      dependencies: ["ServiceKitABI", "CServiceKit", "CPlatform"],
+      swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,149 @@
+import CServiceKit
+
+/// Checking a container without building anything: by what its registrations declare to require.
+///
+/// It looks at one key after the other, as they are registered at that moment.
+package enum Validation {
+  package static func check(_ container: Container) throws(Failure) {
+    var search = RequirementSearch(container)
+    for key in container.registeredKeys() { try search.visit(key) }
+  }
+}
+
+/// A depth-first walk along declared requirements, with a path of its own rather than recursion, however deep it goes.
+private struct RequirementSearch {
+  private let container: Container
+  private var done = KeySet()
+  private var path: [Step] = []
+
+  private struct Step {
+    let key: OwnedBytes
+    let declared: Declared
+    var next = 0
+  }
+
+  init(_ container: Container) { self.container = container }
+
+  mutating func visit(_ start: OwnedBytes) throws(Failure) {
+    try enter(start, requiredBy: nil)
+    while let step = path.last {
+      guard step.next < step.declared.requiredKeys.count else {
+        done.insert(step.key)
+        path.removeLast()
+        continue
+      }
+      path[path.count - 1].next += 1
+      try enter(step.declared.requiredKeys[step.next], requiredBy: step)
+    }
+  }
+
+  private mutating func enter(_ key: OwnedBytes, requiredBy dependent: Step?) throws(Failure) {
+    if let start = path.firstIndex(where: { $0.key.view == key.view }) {
+      var cycle = CyclePath()
+      cycle.add(path[start...].map { $0.key.view })
+      cycle.close()
+      throw Failure(SVK_CYCLE, words: cycle.words.view)
+    }
+    guard let declared = try Declared.find(key, in: container) else {
+      throw Failure(SVK_NOT_FOUND) { text in
+        text.append("\"")
+        text.append(key.view)
+        text.append("\"")
+        if let dependent {
+          text.append(", which \"")
+          text.append(dependent.key.view)
+          text.append("\" requires,")
+        }
+        text.append(" is not registered for the active contexts; register it")
+      }
+    }
+    if let dependent { try checkLifetimes(dependent, key, declared) }
+    if !done.contains(key) { path.append(Step(key: key, declared: declared)) }
+  }
+
+  /// What lives longer would keep, or be left with, what should have ended.
+  private func checkLifetimes(_ dependent: Step, _ key: OwnedBytes, _ declared: Declared) throws(Failure) {
+    guard let longer = dependent.declared.scope.lifetime, let shorter = declared.scope.lifetime, longer > shorter else {
+      return
+    }
+    throw Failure(SVK_INVALID_ARGUMENT) { text in
+      text.append("\"")
+      text.append(dependent.key.view)
+      text.append("\" (")
+      text.append(dependent.declared.scope.name)
+      text.append(") requires \"")
+      text.append(key.view)
+      text.append("\" (")
+      text.append(declared.scope.name)
+      text.append("), which is made to live shorter; give one of them the other's scope")
+    }
+  }
+}
+
+/// What a key's winning registration declares.
+private struct Declared {
+  let scope: ScopeKind
+  let requiredKeys: [OwnedBytes]
+
+  static func find(_ key: OwnedBytes, in container: Container) throws(Failure) -> Declared? {
+    let view = KeyView(key.view)
+    let request = Request(container: container, key: view)
+    do {
+      let winner = try Winner.find(request, Surroundings(of: container, key: view))
+      defer { Closing.end(winner.owner) }
+      return Declared(scope: winner.scope, requiredKeys: winner.registration.requiredKeys)
+    } catch {
+      if error.status == SVK_NOT_FOUND { return nil }
+      throw error
+    }
+  }
+}
+
+/// A set of keys, by their bytes.
+private struct KeySet {
+  private var buckets: [[OwnedBytes]] = Array(repeating: [], count: 64)
+  private var count = 0
+
+  func contains(_ key: OwnedBytes) -> Bool {
+    for each in buckets[bucket(key)] where each.view == key.view { return true }
+    return false
+  }
+
+  mutating func insert(_ key: OwnedBytes) {
+    if count >= buckets.count * 2 {
+      let all = buckets
+      buckets = Array(repeating: [], count: all.count * 4)
+      for each in all { for key in each { buckets[bucket(key)].append(key) } }
+    }
+    buckets[bucket(key)].append(key)
+    count += 1
+  }
+
+  private func bucket(_ key: OwnedBytes) -> Int { Int(truncatingIfNeeded: key.view.hash & UInt64(buckets.count - 1)) }
+}
+
+extension ScopeKind {
+  /// Singleton over cached and custom over shared over graph. Nil for unique, which may require and be required by any.
+  fileprivate var lifetime: Int? {
+    switch self {
+    case .singleton: 4
+    case .cached, .custom: 3
+    case .shared: 2
+    case .graph: 1
+    case .unique, .default: nil
+    }
+  }
+}
+
+extension Container {
+  /// The keys with a registration here, in no order.
+  func registeredKeys() -> [OwnedBytes] {
+    lock.withLock {
+      var keys: [OwnedBytes] = []
+      table.pointee.forEach { cell in
+        if cell.pointee.state.hasRegistration { keys.append(OwnedBytes(cell.key)) }
+      }
+      return keys
+    }
+  }
+}

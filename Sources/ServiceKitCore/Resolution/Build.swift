@@ -1,0 +1,129 @@
+import CServiceKit
+
+/// A factory at work on an instance that will be cached, and the threads that wait for it.
+final class Build {
+  let thread: UnsafeMutablePointer<ThreadRecord>
+  let parameter: OwnedBytes?
+  let registration: Registration
+  let cell: UnsafeMutablePointer<Cell>
+
+  // Guarded by the container's lock.
+  var next: Build?
+  /// Its registration was replaced meanwhile: the instance goes to those who wait and is not cached.
+  var isDetached = false
+  var waiters = 0
+  /// Keeps the instance for those who wait until each has a lease of its own.
+  var lease: Token?
+
+  // Guarded by BuildWait's lock.
+  var outcome: Outcome?
+  fileprivate let changed = Condition()
+
+  enum Outcome {
+    case built(UnsafeMutablePointer<Instance>)
+    case failed(Int32, OwnedBytes)
+  }
+
+  init(
+    thread: UnsafeMutablePointer<ThreadRecord>, parameter: OwnedBytes?, registration: Registration,
+    cell: UnsafeMutablePointer<Cell>
+  ) {
+    self.thread = thread
+    self.parameter = parameter
+    self.registration = registration
+    self.cell = cell
+  }
+
+  func isFor(_ parameter: ByteView, byParameter: Bool) -> Bool {
+    !byParameter || (self.parameter?.view ?? .empty) == parameter
+  }
+}
+
+/// Waiting for builds, and the cycles that waiting threads form.
+///
+/// Each waiting thread waits for one build, which one thread is at work on. Following that from build to thread to
+/// build either ends at a thread that runs, or comes back: a cycle, found by the thread that would close it.
+enum BuildWait {
+  /// Guards every build's outcome and every thread's `wait`. While it is held, a thread that waits has its factories
+  /// standing still, so that their keys may be read.
+  private nonisolated(unsafe) static let lock = Lock()
+
+  /// What a thread waits for.
+  struct State {
+    fileprivate(set) var build: Build?
+    /// Set by the thread that found this one to be in a cycle with it: the cycle in words.
+    fileprivate(set) var cycle: OwnedBytes?
+  }
+
+  enum Answer {
+    case outcome(Build.Outcome)
+    case cycle(OwnedBytes)
+  }
+
+  /// Waits until `build` has ended. The caller has counted itself among its waiters.
+  static func wait(for build: Build, on thread: UnsafeMutablePointer<ThreadRecord>) -> Answer {
+    lock.withLock {
+      if build.outcome == nil, let words = cycle(closedBy: thread, waitingFor: build) { return .cycle(words) }
+      thread.pointee.wait.build = build
+      while build.outcome == nil, thread.pointee.wait.cycle == nil { build.changed.wait(lock) }
+      thread.pointee.wait.build = nil
+      let words = thread.pointee.wait.cycle
+      thread.pointee.wait.cycle = nil
+      if let words { return .cycle(words) }
+      return .outcome(build.outcome!)
+    }
+  }
+
+  static func end(_ build: Build, _ outcome: Build.Outcome) {
+    lock.withLock {
+      build.outcome = outcome
+      build.changed.signalAll()
+    }
+  }
+
+  /// The cycle in words, told to every other thread of it too; nil if there is none.
+  private static func cycle(closedBy thread: UnsafeMutablePointer<ThreadRecord>, waitingFor build: Build) -> OwnedBytes? {
+    var chain: [Build] = [build]
+    while chain.last!.thread != thread {
+      // A thread that has been told of a cycle is on its way out of it.
+      let other = chain.last!.thread
+      guard other.pointee.wait.cycle == nil, let next = other.pointee.wait.build else { return nil }
+      chain.append(next)
+    }
+    // From our own factory at the end of the chain, over what we are in the middle of, to the one that we wait for,
+    // over what its thread is in the middle of, and so on.
+    var path = CyclePath()
+    path.add(thread.pointee.resolution.keys(from: chain.last!))
+    for each in chain.dropLast() { path.add(each.thread.pointee.resolution.keys(from: each)) }
+    path.close()
+    let words = path.words
+    for each in chain.dropLast() {
+      each.thread.pointee.wait.cycle = words
+      each.thread.pointee.wait.build?.changed.signalAll()
+    }
+    return words
+  }
+}
+
+/// `a → b → a`.
+struct CyclePath {
+  private var keys: [ByteView] = []
+
+  mutating func add(_ more: [ByteView]) { keys.append(contentsOf: more) }
+
+  /// Ends the path where it began.
+  mutating func close() {
+    if let first = keys.first { keys.append(first) }
+  }
+
+  var words: OwnedBytes {
+    var text = Text()
+    text.append("the services require each other in a circle: ")
+    for index in keys.indices {
+      if index > 0 { text.append(" → ") }
+      text.append(keys[index])
+    }
+    text.append("; break it by resolving one of them later than in its factory")
+    return OwnedBytes(text.view)
+  }
+}

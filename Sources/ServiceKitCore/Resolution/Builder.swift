@@ -1,0 +1,93 @@
+import CServiceKit
+
+/// Running a factory.
+enum Builder {
+  /// Where a built instance will be cached, and by which key there.
+  struct Storage {
+    let container: Container
+    let cell: UnsafeMutablePointer<Cell>
+  }
+
+  /// Runs the winning factory with the registrations of `container`. On success the caller gets the first lease; on
+  /// failure nothing is kept and what the factory required is released.
+  static func build(
+    _ request: Request, _ winner: Winner, in container: Container, storage: Storage?, build: Build?,
+    on thread: UnsafeMutablePointer<ThreadRecord>
+  ) throws(Failure) -> Resolved {
+    if let path = thread.pointee.resolution.path(to: winner.cell, container, request.parameter) {
+      let failure = Failure(SVK_CYCLE, words: path.words.view)
+      if let build, let storage { Cache.fail(build, in: storage, failure) }
+      throw failure
+    }
+    let (outcome, dependencies) = run(request, winner, in: container, build: build, on: thread)
+    switch outcome {
+    case .made(let value):
+      let home = storage ?? Storage(container: container, cell: winner.cell)
+      let parameter = request.parameter.count > 0 && winner.registration.cachesByParameter ? OwnedBytes(request.parameter) : nil
+      let instance = Instance.create(
+        value: value, container: storage == nil ? winner.owner : home.container, cell: home.cell,
+        registration: winner.registration, scope: winner.scope, parameter: parameter, dependencies: dependencies)
+      guard let build, let storage else {
+        instance.pointee.becomeCounted()
+        return Resolved(lease: Instance.lease(instance, marks: request.marks, on: thread), value: value)
+      }
+      return Resolved(lease: Cache.succeed(build, in: storage, instance, request, on: thread), value: value)
+    case .failed(let failure):
+      // The words are kept across the destructors that now run, which may fail at something of their own.
+      let words = OwnedBytes(thread.pointee.lastError.view)
+      Teardown.release(dependencies)
+      let failure = Failure(failure.status, words: words.view)
+      if let build, let storage { Cache.fail(build, in: storage, failure) }
+      throw failure
+    }
+  }
+
+  private enum Outcome {
+    case made(UnsafeMutableRawPointer)
+    case failed(Failure)
+  }
+
+  private static func run(
+    _ request: Request, _ winner: Winner, in container: Container, build: Build?,
+    on thread: UnsafeMutablePointer<ThreadRecord>
+  ) -> (Outcome, [Token]) {
+    var frame = Resolution.Frame(
+      outer: thread.pointee.resolution.innermost,
+      token: thread.pointee.resolution.nextToken(threadNumber: thread.pointee.number), container: container,
+      cell: winner.cell, parameter: request.parameter, build: build)
+    return withUnsafeMutablePointer(to: &frame) { frame in
+      thread.pointee.resolution.push(frame)
+      var value: UnsafeMutableRawPointer?
+      let registration = winner.registration
+      let status = Callback.run {
+        registration.create(OpaquePointer(bitPattern: frame.pointee.token.word), &value, registration.userData.pointer)
+      }
+      thread.pointee.resolution.pop(frame)
+      if status == SVK_OK, let value { return (.made(value), frame.pointee.dependencies) }
+      return (.failed(failure(status, request.key.bytes, on: thread)), frame.pointee.dependencies)
+    }
+  }
+
+  /// The library's own failures pass through a factory unchanged, and so do the program's from
+  /// `SVK_FACTORY_ERROR_BASE` up. Anything else is a factory that failed.
+  private static func failure(
+    _ status: Int32, _ key: ByteView, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) -> Failure {
+    if status > SVK_OK, status <= SVK_SYSTEM_ERROR {
+      if thread.pointee.lastError.view.count == 0 { return Failure(status) }
+      return Failure(passingOn: status)
+    }
+    let isOwn = status >= SVK_FACTORY_ERROR_BASE
+    return Failure(isOwn ? status : SVK_FACTORY_FAILED) { text in
+      text.append("the factory of \"")
+      text.append(key)
+      if status == SVK_OK {
+        text.append("\" answered SVK_OK but set no instance; set *instance, or return a failure")
+      } else {
+        text.append("\" answered ")
+        text.append(Int64(status))
+        if !isOwn { text.append(", which is no status; return SVK_OK, or SVK_FACTORY_ERROR_BASE or more for failures of your own") }
+      }
+    }
+  }
+}

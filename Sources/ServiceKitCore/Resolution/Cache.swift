@@ -1,0 +1,200 @@
+import CServiceKit
+
+/// The scopes that keep an instance beyond one resolve: cached, shared, singleton and custom.
+///
+/// For each key one thread builds, the others wait for it. What happens is decided under the container's lock, as a
+/// ``Decision``, and done after it.
+enum Cache {
+  /// What to do about a request, as found under the lock.
+  private enum Decision {
+    case give(Resolved)
+    case wait(Build)
+    case build(Build)
+    /// Build beside the one at work, because that one is further out on this very thread, with another parameter.
+    case buildAlone
+    case refuse(Failure)
+  }
+
+  static func provide(
+    _ request: Request, _ winner: Winner, _ surroundings: Surroundings,
+    on thread: UnsafeMutablePointer<ThreadRecord>
+  ) throws(Failure) -> Resolve.Provision {
+    let storage = storage(winner, request)
+    defer { if storage.container !== winner.owner { Closing.end(storage.container) } }
+    var leftovers = Leftovers()
+    let decision = storage.container.lock.withLock {
+      decide(request, winner, storage, demandsTest: surroundings.demandsTest, &leftovers, on: thread)
+    }
+    leftovers.letGo()
+    switch decision {
+    case .give(let resolved):
+      return Resolve.Provision(resolved: resolved, isNew: false)
+    case .build(let build):
+      let resolved = try Builder.build(request, winner, in: winner.owner, storage: storage, build: build, on: thread)
+      return Resolve.Provision(resolved: resolved, isNew: true)
+    case .buildAlone:
+      return try buildAlone(request, winner, on: thread)
+    case .wait(let build):
+      return try wait(for: build, request, winner, storage, on: thread)
+    case .refuse(let failure):
+      throw failure
+    }
+  }
+
+  /// For a singleton its cell among those of the process, kept by an activity there until ``Closing/end(_:)``.
+  private static func storage(_ winner: Winner, _ request: Request) -> Builder.Storage {
+    guard winner.scope == .singleton else { return Builder.Storage(container: winner.owner, cell: winner.cell) }
+    let container = Container.ofSingletons
+    return container.lock.withLock {
+      container.activity.begin()
+      return Builder.Storage(container: container, cell: container.cell(request.key))
+    }
+  }
+
+  private static func decide(
+    _ request: Request, _ winner: Winner, _ storage: Builder.Storage, demandsTest: Bool, _ leftovers: inout Leftovers,
+    on thread: UnsafeMutablePointer<ThreadRecord>
+  ) -> Decision {
+    let cell = storage.cell
+    let byParameter = winner.registration.cachesByParameter
+    if let scope = winner.registration.customScope, winner.scope == .custom, !scope.isUsable {
+      return .refuse(destroyedScope(request, scope))
+    }
+    if let instance = cell.pointee.state.instance(for: request.parameter, byParameter: byParameter) {
+      if isUsable(instance, winner, demandsTest: demandsTest) {
+        let lease = Instance.lease(instance, marks: request.marks, on: thread)
+        return .give(Resolved(lease: lease, value: instance.pointee.value))
+      }
+      storage.container.willChange(cell)
+      cell.pointee.state.uncache(instance)
+      leftovers.retire(instance)
+    }
+    var each = cell.pointee.builds
+    while let build = each {
+      each = build.next
+      guard build.isFor(request.parameter, byParameter: byParameter) else { continue }
+      if build.thread == thread, (build.parameter?.view ?? .empty) != request.parameter { return .buildAlone }
+      build.waiters += 1
+      return .wait(build)
+    }
+    let build = Build(
+      thread: thread, parameter: request.parameter.count > 0 ? OwnedBytes(request.parameter) : nil,
+      registration: winner.registration, cell: cell)
+    build.next = cell.pointee.builds
+    cell.pointee.builds = build
+    return .build(build)
+  }
+
+  /// Whether a cached instance may still be given; if not, it makes room for a new one.
+  private static func isUsable(
+    _ instance: UnsafeMutablePointer<Instance>, _ winner: Winner, demandsTest: Bool
+  ) -> Bool {
+    guard instance.pointee.scope == winner.scope,
+      instance.pointee.registration.customScope === winner.registration.customScope
+    else { return false }
+    if demandsTest, !instance.pointee.registration.isForTest { return false }
+    let timeToLive = instance.pointee.registration.timeToLive
+    if timeToLive > 0 {
+      let now = Clock.now()
+      if now &- instance.pointee.lastUse >= timeToLive { return false }
+      instance.pointee.lastUse = now
+    }
+    return true
+  }
+
+  private static func buildAlone(
+    _ request: Request, _ winner: Winner, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) throws(Failure) -> Resolve.Provision {
+    let resolved = try Builder.build(request, winner, in: winner.owner, storage: nil, build: nil, on: thread)
+    return Resolve.Provision(resolved: resolved, isNew: true)
+  }
+
+  private static func wait(
+    for build: Build, _ request: Request, _ winner: Winner, _ storage: Builder.Storage,
+    on thread: UnsafeMutablePointer<ThreadRecord>
+  ) throws(Failure) -> Resolve.Provision {
+    let answer = BuildWait.wait(for: build, on: thread)
+    var resolved: Resolved?
+    let spent = storage.container.lock.withLock {
+      if case .outcome(.built(let instance)) = answer {
+        let lease = Instance.lease(instance, marks: request.marks, on: thread)
+        resolved = Resolved(lease: lease, value: instance.pointee.value)
+      }
+      build.waiters -= 1
+      guard build.waiters == 0 else { return nil as Token? }
+      defer { build.lease = nil }
+      return build.lease
+    }
+    if let spent { Teardown.release(spent) }
+    switch answer {
+    case .outcome(.failed(let status, let words)): throw Failure(status, words: words.view)
+    case .cycle(let words):
+      // With another parameter the key would come to an end of its own; only its cache makes the threads meet.
+      if !winner.registration.cachesByParameter, (build.parameter?.view ?? .empty) != request.parameter {
+        return try buildAlone(request, winner, on: thread)
+      }
+      throw Failure(SVK_CYCLE, words: words.view)
+    case .outcome(.built): return Resolve.Provision(resolved: resolved!, isNew: false)
+    }
+  }
+
+  /// Caches what was built, unless its registration was replaced meanwhile, and gives it to those who wait.
+  /// Returns the caller's lease.
+  static func succeed(
+    _ build: Build, in storage: Builder.Storage, _ instance: UnsafeMutablePointer<Instance>, _ request: Request,
+    on thread: UnsafeMutablePointer<ThreadRecord>
+  ) -> Token {
+    let cell = storage.cell
+    var leftovers = Leftovers()
+    let lease = storage.container.lock.withLock {
+      detach(build, from: cell)
+      let byParameter = build.registration.cachesByParameter
+      let scope = instance.pointee.scope == .custom ? build.registration.customScope : nil
+      if build.isDetached || !(scope?.add(instance) ?? true) {
+        instance.pointee.becomeCounted()
+      } else {
+        storage.container.willChange(cell)
+        if let old = cell.pointee.state.instance(for: instance.pointee.parameter, byParameter: byParameter) {
+          cell.pointee.state.uncache(old)
+          leftovers.retire(old)
+        }
+        if build.registration.timeToLive > 0 { instance.pointee.lastUse = Clock.now() }
+        cell.pointee.state.cache(instance, byParameter: byParameter)
+      }
+      if build.waiters > 0 {
+        build.lease = Instance.lease(instance, marks: LeaseSlot.Mark.dependency, on: thread)
+      }
+      return Instance.lease(instance, marks: request.marks, on: thread)
+    }
+    BuildWait.end(build, .built(instance))
+    leftovers.letGo()
+    return lease
+  }
+
+  static func fail(_ build: Build, in storage: Builder.Storage, _ failure: Failure) {
+    storage.container.lock.withLock { detach(build, from: storage.cell) }
+    BuildWait.end(build, .failed(failure.status, OwnedBytes(ThreadRecord.current.pointee.lastError.view)))
+  }
+
+  private static func detach(_ build: Build, from cell: UnsafeMutablePointer<Cell>) {
+    guard !build.isDetached else { return }
+    if cell.pointee.builds === build {
+      cell.pointee.builds = build.next
+    } else {
+      var each = cell.pointee.builds
+      while let current = each, current.next !== build { each = current.next }
+      each?.next = build.next
+    }
+    build.next = nil
+  }
+
+  private static func destroyedScope(_ request: Request, _ scope: CustomScope) -> Failure {
+    Failure(SVK_INVALID_HANDLE) { text in
+      text.append("\"")
+      text.append(request.key.bytes)
+      text.append("\" is registered with the scope \"")
+      text.append(scope.name.view)
+      text.append("\", which has been destroyed; register it with another one")
+    }
+  }
+}

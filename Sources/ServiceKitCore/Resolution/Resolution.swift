@@ -1,0 +1,87 @@
+import CServiceKit
+
+/// What a thread has in progress: the factories that it is inside of, one within the other, and the instances of the
+/// graph scope that belong to its outermost resolve.
+struct Resolution {
+  /// Resolves that this thread is inside of, those of ready instances not counted.
+  var depth = 0
+  private(set) var innermost: UnsafeMutablePointer<Frame>?
+  var graph: [GraphEntry] = []
+  /// So that no resolver token comes twice on this thread.
+  private var generation: UInt = 0
+
+  /// A factory that is running.
+  struct Frame {
+    let outer: UnsafeMutablePointer<Frame>?
+    let token: Token
+    /// The container whose registrations its requirements are looked up in.
+    let container: Container
+    let cell: UnsafeMutablePointer<Cell>
+    let parameter: ByteView
+    let build: Build?
+    /// Leases on what was required so far.
+    var dependencies: [Token] = []
+  }
+
+  /// An instance of the graph scope, kept until the outermost resolve ends.
+  struct GraphEntry {
+    let instance: UnsafeMutablePointer<Instance>
+    let container: UnsafeRawPointer
+    let lease: Token
+  }
+
+  /// A token for the factory that is about to run: valid on this thread only, until the factory returns. Made of the
+  /// thread's number and a count, so that no token is that of another factory.
+  mutating func nextToken(threadNumber: UInt) -> Token {
+    generation &+= 1
+    let countBits = UInt(Token.kindShift) * 2 / 3
+    let word = threadNumber << countBits | generation & ((1 << countBits) - 1)
+    return Token(word: UInt(Token.Kind.resolver.rawValue) << UInt(Token.kindShift) | word & Resolution.wordMask)
+  }
+
+  private static var wordMask: UInt { (1 << UInt(Token.kindShift)) - 1 }
+
+  mutating func push(_ frame: UnsafeMutablePointer<Frame>) { innermost = frame }
+  mutating func pop(_ frame: UnsafeMutablePointer<Frame>) { innermost = frame.pointee.outer }
+
+  /// The running factory that has this token. An outer one may be meant, too.
+  func frame(_ token: Token) -> UnsafeMutablePointer<Frame>? {
+    var frame = innermost
+    while let current = frame {
+      if current.pointee.token == token { return current }
+      frame = current.pointee.outer
+    }
+    return nil
+  }
+
+  /// The path from a factory that is running for the same key, container and parameter down to here; nil if none is.
+  func path(
+    to cell: UnsafeMutablePointer<Cell>, _ container: Container, _ parameter: ByteView
+  ) -> CyclePath? {
+    var frame = innermost
+    while let current = frame {
+      if current.pointee.cell == cell, current.pointee.container === container, current.pointee.parameter == parameter {
+        var path = CyclePath()
+        path.add(keys { $0 == current })
+        path.close()
+        return path
+      }
+      frame = current.pointee.outer
+    }
+    return nil
+  }
+
+  /// The keys of the factories from the one of `build` to the innermost.
+  func keys(from build: Build) -> [ByteView] { keys { $0.pointee.build === build } }
+
+  private func keys(_ isFirst: (UnsafeMutablePointer<Frame>) -> Bool) -> [ByteView] {
+    var found: [ByteView] = []
+    var frame = innermost
+    while let current = frame {
+      found.append(current.pointee.cell.key)
+      if isFirst(current) { break }
+      frame = current.pointee.outer
+    }
+    return found.reversed()
+  }
+}

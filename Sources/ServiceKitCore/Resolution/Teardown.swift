@@ -1,0 +1,55 @@
+/// The end of instances, dependents first.
+enum Teardown {
+  /// Destroys an instance whose last lease has ended, then what only it required, and so on: one after the other
+  /// rather than each inside the one before, however long the chain. No lock is held.
+  @inline(never)
+  static func destroy(_ instance: UnsafeMutablePointer<Instance>) {
+    var ended = EndedInstances()
+    ended.add(instance)
+    destroy(ended)
+  }
+
+  static func destroy(_ instances: consuming EndedInstances) {
+    var ended = instances
+    while let instance = ended.next() {
+      let container = instance.pointee.container
+      container.activity.begin()
+      if let destroy = instance.pointee.registration.destroy {
+        let (value, userData) = (instance.pointee.value, instance.pointee.registration.userData.pointer)
+        Callback.run { destroy(value, userData) }
+      }
+      for dependency in instance.pointee.dependencies { LeaseTable.releaseDependency(dependency, &ended) }
+      Instance.free(instance)
+      Closing.end(container)
+    }
+  }
+
+  /// Ends a lease that the engine itself holds.
+  static func release(_ lease: Token) {
+    var ended = EndedInstances()
+    LeaseTable.releaseDependency(lease, &ended)
+    destroy(ended)
+  }
+
+  /// Ends what a failed factory had required.
+  static func release(_ leases: [Token]) {
+    guard !leases.isEmpty else { return }
+    var ended = EndedInstances()
+    for lease in leases { LeaseTable.releaseDependency(lease, &ended) }
+    destroy(ended)
+  }
+}
+
+/// Instances whose last lease has ended, first in, first out.
+struct EndedInstances {
+  private var instances: [UnsafeMutablePointer<Instance>] = []
+  private var first = 0
+
+  mutating func add(_ instance: UnsafeMutablePointer<Instance>) { instances.append(instance) }
+
+  mutating func next() -> UnsafeMutablePointer<Instance>? {
+    guard first < instances.count else { return nil }
+    first += 1
+    return instances[first - 1]
+  }
+}

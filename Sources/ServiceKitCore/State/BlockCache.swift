@@ -1,0 +1,143 @@
+import CPlatform
+import Synchronization
+
+/// Memory for states, recycled. Each thread has one cache, from which it alone takes; any thread gives back.
+///
+/// Sender and observer are often two threads, and a heap pays for memory that one takes and the other frees. Records of
+/// threads live as long as the process, and so do their caches; what they keep is bounded.
+struct BlockCache: ~Copyable {
+  /// Blocks that other threads gave back, of every size.
+  private let returned = Atomic<UnsafeMutablePointer<StateBlock>?>(nil)
+  /// About how many. Two threads may miss each other's count: it only has to keep the list from growing for ever.
+  private let returnedCount = Atomic<Int>(0)
+  private var lists: (FreeList, FreeList, FreeList, FreeList) = (FreeList(), FreeList(), FreeList(), FreeList())
+
+  private struct FreeList {
+    var first: UnsafeMutablePointer<StateBlock>?
+    var count = 0
+  }
+
+  private static let classCount = 4
+  /// Keeps one list of one thread below 128 KB.
+  private static func limit(_ sizeClass: Int) -> Int { 1024 >> sizeClass }
+  private static func byteCount(_ sizeClass: Int) -> Int { 128 << sizeClass }
+
+  /// A block with room for `size` bytes, held once. Its data, size and version are the caller's to set.
+  @inline(__always)
+  static func take(
+    _ size: Int, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) -> UnsafeMutablePointer<StateBlock> {
+    let needed = StateBlock.headerSize + size
+    guard needed <= byteCount(classCount - 1) else { return allocate(needed, classCount, nil) }
+    let sizeClass = needed <= 128 ? 0 : Int.bitWidth - (needed - 1).leadingZeroBitCount - 7
+    let cache = thread.pointee.blocks ?? create(on: thread)
+    guard let block = cache.pointee.pop(sizeClass) else { return refill(cache, sizeClass) }
+    block.pointee.references.store(1, ordering: .relaxed)
+    block.pointee.freeData = nil
+    return block
+  }
+
+  /// Takes back a block that nobody holds.
+  @inline(__always)
+  static func giveBack(_ block: UnsafeMutablePointer<StateBlock>) {
+    guard let cache = block.pointee.cache else {
+      free(block)
+      return
+    }
+    if cache == ThreadRecord.current.pointee.blocks {
+      cache.pointee.push(block)
+    } else {
+      giveBack(block, toOther: cache)
+    }
+  }
+
+  @inline(never)
+  private static func giveBack(
+    _ block: UnsafeMutablePointer<StateBlock>, toOther cache: UnsafeMutablePointer<BlockCache>
+  ) {
+    let count = cache.pointee.returnedCount.load(ordering: .relaxed)
+    guard count < limit(0) else {
+      free(block)
+      return
+    }
+    cache.pointee.returnedCount.store(count &+ 1, ordering: .relaxed)
+    var head = cache.pointee.returned.load(ordering: .relaxed)
+    while true {
+      block.pointee.next = head
+      let (exchanged, now) = cache.pointee.returned.compareExchange(
+        expected: head, desired: block, ordering: .releasing)
+      if exchanged { return }
+      head = now
+    }
+  }
+
+  @inline(never)
+  private static func refill(
+    _ cache: UnsafeMutablePointer<BlockCache>, _ sizeClass: Int
+  ) -> UnsafeMutablePointer<StateBlock> {
+    var block = cache.pointee.returned.exchange(nil, ordering: .acquiring)
+    cache.pointee.returnedCount.store(0, ordering: .relaxed)
+    while let current = block {
+      block = current.pointee.next
+      cache.pointee.push(current)
+    }
+    guard let block = cache.pointee.pop(sizeClass) else { return allocate(byteCount(sizeClass), sizeClass, cache) }
+    block.pointee.references.store(1, ordering: .relaxed)
+    block.pointee.freeData = nil
+    return block
+  }
+
+  @inline(never)
+  private static func allocate(
+    _ byteCount: Int, _ sizeClass: Int, _ cache: UnsafeMutablePointer<BlockCache>?
+  ) -> UnsafeMutablePointer<StateBlock> {
+    guard let memory = malloc(byteCount) else { abort() }
+    let block = memory.assumingMemoryBound(to: StateBlock.self)
+    block.initialize(
+      to: StateBlock(
+        references: Atomic(1), version: 0, data: nil, size: 0, freeData: nil, cache: cache, sizeClass: sizeClass,
+        next: nil))
+    return block
+  }
+
+  @inline(never)
+  private static func create(on thread: UnsafeMutablePointer<ThreadRecord>) -> UnsafeMutablePointer<BlockCache> {
+    let cache = UnsafeMutablePointer<BlockCache>.allocate(capacity: 1)
+    cache.initialize(to: BlockCache())
+    thread.pointee.blocks = cache
+    return cache
+  }
+
+  @inline(__always)
+  private mutating func pop(_ sizeClass: Int) -> UnsafeMutablePointer<StateBlock>? {
+    withList(sizeClass) { list in
+      guard let block = list.pointee.first else { return nil }
+      list.pointee.first = block.pointee.next
+      list.pointee.count &-= 1
+      return block
+    }
+  }
+
+  @inline(__always)
+  private mutating func push(_ block: UnsafeMutablePointer<StateBlock>) {
+    let sizeClass = block.pointee.sizeClass
+    withList(sizeClass) { list in
+      guard list.pointee.count < BlockCache.limit(sizeClass) else {
+        free(block)
+        return
+      }
+      block.pointee.next = list.pointee.first
+      list.pointee.first = block
+      list.pointee.count &+= 1
+    }
+  }
+
+  @inline(__always)
+  private mutating func withList<Result>(
+    _ sizeClass: Int, _ body: (UnsafeMutablePointer<FreeList>) -> Result
+  ) -> Result {
+    withUnsafeMutableBytes(of: &lists) { bytes in
+      body(bytes.baseAddress!.assumingMemoryBound(to: FreeList.self) + sizeClass)
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import CServiceKit
+
+/// What happens to a new state when the consumer lags.
+package struct BufferPolicy {
+  package enum Kind { case unbounded, newest, oldest, block }
+
+  package let kind: Kind
+  package let capacity: Int
+
+  /// From the fields of an options struct. `capacity` is a `size_t`: what is negative here is very large there.
+  package init(buffering: Int32, capacity: Int) throws(Failure) {
+    switch buffering {
+    case SVK_BUFFER_UNBOUNDED: kind = .unbounded
+    case SVK_BUFFER_NEWEST: kind = .newest
+    case SVK_BUFFER_OLDEST: kind = .oldest
+    case SVK_BUFFER_BLOCK: kind = .block
+    default:
+      throw Failure(SVK_INVALID_ARGUMENT) { text in
+        text.append("`buffering` is ")
+        text.append(Int64(buffering))
+        text.append(", which is none of the SVK_BUFFER_... constants")
+      }
+    }
+    guard kind == .unbounded || capacity != 0 else {
+      throw Failure(SVK_INVALID_ARGUMENT) { text in
+        text.append("a bounded buffer needs a `capacity` of at least 1; set it, or use SVK_BUFFER_UNBOUNDED")
+      }
+    }
+    self.capacity = kind == .unbounded || capacity < 0 ? Int.max : capacity
+  }
+
+  package init(unbounded: Void) {
+    kind = .unbounded
+    capacity = Int.max
+  }
+}
+
+/// States on their way to a consumer, oldest first, each held once. Guarded by its owner's lock.
+struct StateBuffer: ~Copyable {
+  private var ring: UnsafeMutablePointer<State>?
+  /// 0 or a power of two.
+  private var ringSize = 0
+  private var first = 0
+  private(set) var count = 0
+
+  /// What an emptied buffer keeps of its memory, at most: a single burst is no reason to keep it for ever.
+  private static let keptRingSize = 4096
+
+  init() {}
+
+  deinit {
+    // Owners release what they kept, where user code may run; this is for none.
+    ring?.deallocate()
+  }
+
+  var isEmpty: Bool { count == 0 }
+
+  @inline(__always)
+  mutating func append(_ state: State) {
+    if count == ringSize { grow() }
+    (ring! + ((first &+ count) & (ringSize &- 1))).initialize(to: state)
+    count &+= 1
+  }
+
+  @inline(__always)
+  mutating func popFirst() -> State? {
+    guard count > 0, let ring else { return nil }
+    let state = (ring + first).pointee
+    first = (first &+ 1) & (ringSize &- 1)
+    count &-= 1
+    if count == 0, ringSize > StateBuffer.keptRingSize { shrink() }
+    return state
+  }
+
+  /// The oldest, which stays.
+  var peek: State? { count > 0 ? (ring! + first).pointee : nil }
+
+  /// Releases all. Not under a lock.
+  mutating func releaseAll() {
+    while let state = popFirst() { state.release() }
+  }
+
+  /// Moves all out, to be released outside the owner's lock.
+  mutating func takeAll() -> StateBuffer {
+    var taken = StateBuffer()
+    swap(&taken, &self)
+    return taken
+  }
+
+  @inline(never)
+  private mutating func grow() {
+    let larger = max(8, ringSize * 2)
+    let moved = UnsafeMutablePointer<State>.allocate(capacity: larger)
+    for index in 0..<count { (moved + index).initialize(to: (ring! + ((first &+ index) & (ringSize &- 1))).pointee) }
+    ring?.deallocate()
+    ring = moved
+    ringSize = larger
+    first = 0
+  }
+
+  @inline(never)
+  private mutating func shrink() {
+    ring?.deallocate()
+    ring = nil
+    ringSize = 0
+    first = 0
+  }
+}

@@ -1,0 +1,30 @@
+import Synchronization
+
+/// A stretch of a few instructions in which this thread follows pointers in structures that others change.
+///
+/// Whoever takes something out of such a structure calls ``waitForOthers()`` before freeing it: from then on no thread
+/// is still on its way to it. Nothing inside a section waits, allocates or calls the program.
+enum ReadSection {
+  /// The loads by which a section reaches what may be unlinked must be sequentially consistent, as this store is:
+  /// either they see that it is gone, or `waitForOthers` sees the section.
+  @inline(__always)
+  static func enter(_ thread: UnsafeMutablePointer<ThreadRecord>) {
+    let count = thread.pointee.section.load(ordering: .relaxed)
+    thread.pointee.section.store(count &+ 1, ordering: .sequentiallyConsistent)
+  }
+
+  @inline(__always)
+  static func leave(_ thread: UnsafeMutablePointer<ThreadRecord>) {
+    let count = thread.pointee.section.load(ordering: .relaxed)
+    thread.pointee.section.store(count &+ 1, ordering: .releasing)
+  }
+
+  /// Returns when every section that was open at the call has been left.
+  static func waitForOthers() {
+    ThreadRecord.forEach { record in
+      let seen = record.pointee.section.load(ordering: .sequentiallyConsistent)
+      guard seen & 1 == 1 else { return }
+      while record.pointee.section.load(ordering: .acquiring) == seen { yieldProcessor() }
+    }
+  }
+}

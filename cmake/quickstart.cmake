@@ -1,0 +1,12 @@
+# Writes the first ```c block of the README to a file:  cmake -D README=… -D OUT=… -P quickstart.cmake
+file(READ "${README}" text)
+string(FIND "${text}" "\n```c\n" start)
+if(start EQUAL -1)
+  message(FATAL_ERROR "${README} has no ```c block.")
+endif()
+math(EXPR start "${start} + 6")
+string(SUBSTRING "${text}" ${start} -1 text)
+string(FIND "${text}" "\n```" end)
+math(EXPR end "${end} + 1")
+string(SUBSTRING "${text}" 0 ${end} text)
+file(WRITE "${OUT}" "${text}")
