@@ -86,11 +86,7 @@ private func register(
 ) throws(Failure) {
   try withContainer(container) { container throws(Failure) in
     let key = try ByteView(key: key)
-    let registration = try registration(options, context: context)
-    do throws(Failure) { try container.register(key, registration) } catch {
-      registration.userData.disown()
-      throw error
-    }
+    try container.register(key, registration(options, context: context))
   }
 }
 

@@ -25,6 +25,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Not every program uses every function. */
@@ -226,6 +228,31 @@ static CHECK_UNUSED void counter_wait(struct counter *counter, int n) {
   while (counter->value < n)
     pthread_cond_wait(&counter->changed, &counter->mutex);
   pthread_mutex_unlock(&counter->mutex);
+}
+
+/* For wait_until_asleep. */
+static CHECK_UNUSED int thread_id(void) { return (int)syscall(SYS_gettid); }
+
+/*
+ * Returns when the system says that this thread of the process sleeps, as one does that waits for another. It can only
+ * be too early: use it to make the interesting case the likely one, and expect nothing that depends on it.
+ */
+static CHECK_UNUSED void wait_until_asleep(int thread) {
+  char path[64], text[256], state = 0;
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+  while (state != 'S') {
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+      return; /* it has ended */
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = 0;
+    const char *name_end = strrchr(text, ')');
+    state = 0;
+    if (name_end != NULL && name_end[1] != 0)
+      state = name_end[2];
+    sched_yield();
+  }
 }
 
 #endif

@@ -164,11 +164,8 @@ static void test_free(void) {
   memset(&scratch, 0, sizeof scratch);
   atomic_store(&calls, 0);
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
-  svk_factory_options options = kind_options(&kind, SVK_SCOPE_CACHED);
-  options.create = NULL;
-  svk_container **box = &container;
   struct kind plain = {.name = NULL};
+  svk_container **box = &container;
   CHECK_OK(svk_decorate(container, "a", ignore_decorator, box, everything_free));
   CHECK_OK(svk_decorate(container, "a", NULL, NULL, NULL));
   CHECK_EQ(calls, 1);
@@ -181,7 +178,7 @@ static void test_free(void) {
   CHECK_OK(svk_set_log(ignore_log, SVK_LOG_DEBUG, box, everything_free));
   CHECK_OK(svk_set_log(NULL, SVK_LOG_DEBUG, NULL, NULL));
   CHECK_EQ(calls, 4);
-  options = kind_options(&plain, SVK_SCOPE_CACHED);
+  svk_factory_options options = kind_options(&plain, SVK_SCOPE_CACHED);
   options.user_data = box;
   options.user_data_free = everything_free;
   CHECK_OK(svk_register(container, "b", &options));

@@ -12,7 +12,7 @@ package struct Failure: Error {
   /// A failure in the words that `describe` writes: what went wrong, with which key, and what to do.
   package init(_ status: Int32, _ describe: (inout Text) -> Void) {
     self.status = status
-    ThreadRecord.current.pointee.lastError.replace(describe)
+    ThreadRecord.current.pointee.lastError.replace(status, describe)
   }
 
   /// A failure that another thread found, in its words.
@@ -33,6 +33,9 @@ package struct Failure: Error {
 /// A thread's last failure in words. Kept through later successes, as `errno` is.
 struct LastError: ~Copyable {
   private var text: Text?
+  private(set) var status: Int32 = SVK_OK
+  /// How many failures there were on this thread.
+  private(set) var count: UInt64 = 0
 
   init() { text = nil }
 
@@ -50,7 +53,9 @@ struct LastError: ~Copyable {
     }
   }
 
-  mutating func replace(_ describe: (inout Text) -> Void) {
+  mutating func replace(_ status: Int32, _ describe: (inout Text) -> Void) {
+    self.status = status
+    count &+= 1
     // Written aside first: the description may quote the failure that it replaces.
     var new = Text()
     describe(&new)

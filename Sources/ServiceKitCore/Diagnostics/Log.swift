@@ -23,6 +23,7 @@ package enum Log {
   }
 
   package static func set(_ new: Target?) {
+    new?.userData.keep()
     let old = lock.withLock {
       let old = target
       target = new

@@ -30,6 +30,15 @@ package struct ByteView {
     left.count == right.count && (left.count == 0 || memcmp(left.start!, right.start!, left.count) == 0)
   }
 
+  func contains(_ part: ByteView) -> Bool {
+    guard part.count <= count else { return false }
+    for offset in 0...(count - part.count)
+    where ByteView(start: start.map { $0 + offset }, count: part.count) == part {
+      return true
+    }
+    return false
+  }
+
   /// A hash for tables inside this process. Equality is always decided by the bytes.
   ///
   /// Multiply-and-fold over words of 8 bytes, started from a number that differs from process to process, so that keys
@@ -78,6 +87,11 @@ package final class OwnedBytes: @unchecked Sendable {
     memory = .allocate(byteCount: view.count + 1, alignment: 1)
     if let start = view.start { memory.copyMemory(from: start, byteCount: view.count) }
     memory.storeBytes(of: 0, toByteOffset: view.count, as: UInt8.self)
+  }
+
+  convenience init?(unlessEmpty view: ByteView) {
+    guard view.count > 0 else { return nil }
+    self.init(view)
   }
 
   deinit { memory.deallocate() }

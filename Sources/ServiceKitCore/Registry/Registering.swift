@@ -8,6 +8,7 @@ extension Container {
     try KeyRules.check(key, "key")
     var leftovers = Leftovers()
     try change { () throws(Failure) in
+      registration.userData.keep()
       let cell = self.cell(KeyView(key))
       self.willChange(cell)
       if registration.context != nil {
@@ -59,14 +60,10 @@ extension Container {
 
   /// Sets a decorator for a key, or for the container where `key` is nil; a nil one takes it away.
   package func decorate(_ key: ByteView?, _ decorator: Decorator?) throws(Failure) {
-    if let key {
-      do throws(Failure) { try KeyRules.check(key, "key") } catch {
-        decorator?.userData.disown()
-        throw error
-      }
-    }
+    if let key { try KeyRules.check(key, "key") }
     var leftovers = Leftovers()
-    try disowningOnFailure(decorator?.userData) { () throws(Failure) in
+    try change { () throws(Failure) in
+      decorator?.userData.keep()
       if let key {
         let cell = self.cell(KeyView(key))
         self.willChange(cell)
@@ -111,7 +108,8 @@ extension Container {
 
   package func setTrace(_ trace: Trace?) throws(Failure) {
     var leftovers = Leftovers()
-    try disowningOnFailure(trace?.userData) { () throws(Failure) in
+    try change { () throws(Failure) in
+      trace?.userData.keep()
       leftovers.keep(self.trace)
       self.trace = trace
       self.settingsChanged()
@@ -126,14 +124,6 @@ extension Container {
         throw Failure(SVK_INVALID_HANDLE) { $0.append("the container is being destroyed; nothing can be changed in it any more") }
       }
       try body()
-    }
-  }
-
-  /// The same, for what brings callbacks of the program: where it fails, nothing was kept.
-  private func disowningOnFailure(_ userData: UserData?, _ body: () throws(Failure) -> Void) throws(Failure) {
-    do throws(Failure) { try change(body) } catch {
-      userData?.disown()
-      throw error
     }
   }
 

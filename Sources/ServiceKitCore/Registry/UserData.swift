@@ -6,7 +6,8 @@ import CServiceKit
 /// No lock may be held where that end can come: it calls the program.
 package final class UserData {
   package let pointer: UnsafeMutableRawPointer?
-  private var free: svk_free_fn?
+  private let free: svk_free_fn?
+  private var isKept = false
 
   package init(_ pointer: UnsafeMutableRawPointer?, free: svk_free_fn?) {
     self.pointer = pointer
@@ -14,11 +15,11 @@ package final class UserData {
   }
 
   deinit {
-    guard let free else { return }
+    guard isKept, let free else { return }
     let pointer = pointer
     Callback.run { free(pointer) }
   }
 
-  /// Where registering fails, nothing was kept, and so nothing is freed.
-  package func disown() { free = nil }
+  /// From now on the pointer is the engine's to free. Where registering fails, this is never said: nothing was kept.
+  package func keep() { isKept = true }
 }

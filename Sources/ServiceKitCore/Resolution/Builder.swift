@@ -14,7 +14,7 @@ enum Builder {
     _ request: Request, _ winner: Winner, in container: Container, storage: Storage?, build: Build?,
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolved {
-    if let path = thread.pointee.resolution.path(to: winner.cell, container, request.parameter) {
+    if let path = thread.pointee.resolution.path(to: winner.cell, container, request.parameterView) {
       let failure = Failure(SVK_CYCLE, words: path.words.view)
       if let build, let storage { Cache.fail(build, in: storage, failure) }
       throw failure
@@ -23,10 +23,9 @@ enum Builder {
     switch outcome {
     case .made(let value):
       let home = storage ?? Storage(container: container, cell: winner.cell)
-      let parameter = request.parameter.count > 0 && winner.registration.cachesByParameter ? OwnedBytes(request.parameter) : nil
       let instance = Instance.create(
         value: value, container: storage == nil ? winner.owner : home.container, cell: home.cell,
-        registration: winner.registration, scope: winner.scope, parameter: parameter, dependencies: dependencies)
+        registration: winner.registration, scope: winner.scope, parameter: request.parameter, dependencies: dependencies)
       guard let build, let storage else {
         instance.pointee.becomeCounted()
         return Resolved(lease: Instance.lease(instance, marks: request.marks, on: thread), value: value)
@@ -54,35 +53,57 @@ enum Builder {
     var frame = Resolution.Frame(
       outer: thread.pointee.resolution.innermost,
       token: thread.pointee.resolution.nextToken(threadNumber: thread.pointee.number), container: container,
-      cell: winner.cell, parameter: request.parameter, build: build)
+      cell: winner.cell, parameter: request.parameterView, build: build)
     return withUnsafeMutablePointer(to: &frame) { frame in
       thread.pointee.resolution.push(frame)
       var value: UnsafeMutableRawPointer?
       let registration = winner.registration
+      let failuresBefore = thread.pointee.lastError.count
       let status = Callback.run {
         registration.create(OpaquePointer(bitPattern: frame.pointee.token.word), &value, registration.userData.pointer)
       }
       thread.pointee.resolution.pop(frame)
       if status == SVK_OK, let value { return (.made(value), frame.pointee.dependencies) }
-      return (.failed(failure(status, request.key.bytes, on: thread)), frame.pointee.dependencies)
+      return (.failed(failure(status, request.key.bytes, failuresBefore, on: thread)), frame.pointee.dependencies)
+    }
+  }
+
+  /// A failure of something that the factory needed, with a word on who needed it, unless they say so
+  /// already, as a cycle's path does.
+  private static func passedOn(
+    _ status: Int32, _ key: ByteView, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) -> Failure {
+    let words = OwnedBytes(thread.pointee.lastError.view)
+    if words.view.contains(key) { return Failure(passingOn: status) }
+    return Failure(status) { text in
+      text.append(words.view)
+      text.append("; needed by \"")
+      text.append(key)
+      text.append("\"")
     }
   }
 
   /// The library's own failures pass through a factory unchanged, and so do the program's from
   /// `SVK_FACTORY_ERROR_BASE` up. Anything else is a factory that failed.
   private static func failure(
-    _ status: Int32, _ key: ByteView, on thread: UnsafeMutablePointer<ThreadRecord>
+    _ status: Int32, _ key: ByteView, _ failuresBefore: UInt64, on thread: UnsafeMutablePointer<ThreadRecord>
   ) -> Failure {
-    if status > SVK_OK, status <= SVK_SYSTEM_ERROR {
-      if thread.pointee.lastError.view.count == 0 { return Failure(status) }
-      return Failure(passingOn: status)
-    }
+    let isLibrarys = status > SVK_OK && status <= SVK_SYSTEM_ERROR
     let isOwn = status >= SVK_FACTORY_ERROR_BASE
-    return Failure(isOwn ? status : SVK_FACTORY_FAILED) { text in
+    // If it was found by a call that the factory made, that call's words say more.
+    if isLibrarys || isOwn, thread.pointee.lastError.count != failuresBefore, thread.pointee.lastError.status == status {
+      return passedOn(status, key, on: thread)
+    }
+    return Failure(isLibrarys || isOwn ? status : SVK_FACTORY_FAILED) { text in
       text.append("the factory of \"")
       text.append(key)
       if status == SVK_OK {
         text.append("\" answered SVK_OK but set no instance; set *instance, or return a failure")
+      } else if isLibrarys {
+        text.append("\" answered ")
+        text.append(ByteView(cString: Constants.statusName(status)))
+        text.append(": ")
+        text.append(Constants.statusText(status))
       } else {
         text.append("\" answered ")
         text.append(Int64(status))

@@ -60,7 +60,7 @@ enum Cache {
     if let scope = winner.registration.customScope, winner.scope == .custom, !scope.isUsable {
       return .refuse(destroyedScope(request, scope))
     }
-    if let instance = cell.pointee.state.instance(for: request.parameter, byParameter: byParameter) {
+    if let instance = cell.pointee.state.instance(for: request.parameterView, byParameter: byParameter) {
       if isUsable(instance, winner, demandsTest: demandsTest) {
         let lease = Instance.lease(instance, marks: request.marks, on: thread)
         return .give(Resolved(lease: lease, value: instance.pointee.value))
@@ -72,13 +72,13 @@ enum Cache {
     var each = cell.pointee.builds
     while let build = each {
       each = build.next
-      guard build.isFor(request.parameter, byParameter: byParameter) else { continue }
-      if build.thread == thread, (build.parameter?.view ?? .empty) != request.parameter { return .buildAlone }
+      guard build.isFor(request.parameterView, byParameter: byParameter) else { continue }
+      if build.thread == thread, (build.parameter?.view ?? .empty) != request.parameterView { return .buildAlone }
       build.waiters += 1
       return .wait(build)
     }
     let build = Build(
-      thread: thread, parameter: request.parameter.count > 0 ? OwnedBytes(request.parameter) : nil,
+      thread: thread, parameter: request.parameter,
       registration: winner.registration, cell: cell)
     build.next = cell.pointee.builds
     cell.pointee.builds = build
@@ -130,7 +130,7 @@ enum Cache {
     case .outcome(.failed(let status, let words)): throw Failure(status, words: words.view)
     case .cycle(let words):
       // With another parameter the key would come to an end of its own; only its cache makes the threads meet.
-      if !winner.registration.cachesByParameter, (build.parameter?.view ?? .empty) != request.parameter {
+      if !winner.registration.cachesByParameter, (build.parameter?.view ?? .empty) != request.parameterView {
         return try buildAlone(request, winner, on: thread)
       }
       throw Failure(SVK_CYCLE, words: words.view)

@@ -13,7 +13,8 @@ extension Resolve {
   package static func handle(
     _ container: Token, _ key: KeyView, parameter: ByteView, type: ByteView?
   ) throws(Failure) -> Token {
-    let request = Request(container: try open(container), key: key, parameter: parameter, type: type)
+    if let type { try KeyRules.check(type, "type") }
+    let request = Request(container: try open(container), key: key, parameter: OwnedBytes(unlessEmpty: parameter), type: type)
     return try search(request, on: ThreadRecord.current).lease
   }
 

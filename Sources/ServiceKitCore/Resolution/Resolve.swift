@@ -6,11 +6,14 @@ import Synchronization
 struct Request {
   let container: Container
   let key: KeyView
-  var parameter = ByteView.empty
+  /// A copy, since the factory may change what the caller's pointed to. Nil for none.
+  var parameter: OwnedBytes?
   /// The type that the registration must have, if one was named.
   var type: ByteView?
   /// What the lease is marked with; see ``LeaseSlot/Mark``.
   var marks: UInt = 0
+
+  var parameterView: ByteView { parameter?.view ?? .empty }
 }
 
 /// A leased instance, as the caller gets it.

@@ -32,8 +32,8 @@ package class DeliveryTarget {
   /// Delivers what is there, with at most `limit` callbacks. Called by the executor's thread.
   func takeTurn(_ thread: UnsafeMutablePointer<ThreadRecord>, limit: Int) -> Turn { Turn() }
 
-  /// Ends it because its dispatcher ends. Nil when somebody else has ended its token before.
-  func closeWithDispatcher() -> Ending? { nil }
+  /// Begins its end, because its dispatcher ends.
+  func closeWithDispatcher() -> [Ending] { [] }
 
   /// Called without a lock, once, when it has ended, no callback runs and `user_data` was freed.
   func becameQuiet() {}

@@ -1,0 +1,209 @@
+import CServiceKit
+
+/// The right to read: the current state, and who observes it. Its state is guarded by its stream's lock.
+package final class Service: DeliveryTarget {
+  let stream: Stream
+  package let api: UnsafeRawPointer?
+  let skipsEqual: Bool
+  var state: ServiceState
+  /// How many states were lost since the last call of the service's own callback. The delivering role's.
+  var lostSinceCall: UInt64 = 0
+  /// Where `wait` waits.
+  private let changed = WaitPoint()
+  /// Set when the token is made, before anybody else knows the service.
+  private(set) var token = Token(word: 0)
+
+  /// Where callbacks run, as the options say.
+  package enum Delivery {
+    case onSenders
+    case dispatcher(Dispatcher)
+    case background
+    /// Observers only.
+    case pull
+  }
+
+  package struct Options {
+    package var api: UnsafeRawPointer?
+    package var initial: UnsafeRawPointer?
+    package var initialSize = 0
+    /// Nil: a void stream.
+    package var stream: Stream?
+    package var skipsEqual = false
+
+    package init() {}
+  }
+
+  private init(_ options: Options, stream: Stream, callbacks: Callbacks, executor: Executor?) {
+    self.stream = stream
+    api = options.api
+    skipsEqual = options.skipsEqual
+    state = ServiceState(current: State.copy(options.initial, options.initialSize, on: ThreadRecord.current))
+    super.init(callbacks, marks: 0, executor: executor)
+  }
+
+  deinit { state.current.release() }
+
+  /// Makes a service and attaches it. `publish` gets the token before any callback runs, and token 0 when this fails
+  /// after that.
+  package static func create(
+    _ options: Options, _ delivery: Delivery, _ callbacks: Callbacks, publish: (Token) -> Void
+  ) throws(Failure) {
+    AsymmetricFence.prepare()
+    let executor = try Executor.choose(delivery)
+    let stream = options.stream ?? Stream.ended()
+    let service = Service(options, stream: stream, callbacks: callbacks, executor: executor)
+    try executor?.join(service)
+    service.token = TokenTable.add(.service, service)
+    publish(service.token)
+
+    stream.lock.lock()
+    // Its dispatcher was destroyed meanwhile, and has closed it.
+    let isClosed = service.state.isClosed
+    let attachment =
+      isClosed ? .hasReader : stream.attach(service, executor == nil ? .onSenders : .elsewhere)
+    stream.lock.unlock()
+    if isClosed { return }
+
+    switch attachment {
+    case .attached(let hasWork, let runsStart):
+      stream.begin(service, hasWork: hasWork, runsStart: runsStart, on: ThreadRecord.current)
+    case .hasReader: throw service.abandon(publish, because: SVK_ALREADY_EXISTS)
+    case .destroyed: throw service.abandon(publish, because: SVK_INVALID_HANDLE)
+    }
+  }
+
+  /// Undoes a creation that failed: nothing of the program's was kept.
+  private func abandon(_ publish: (Token) -> Void, because status: Int32) -> Failure {
+    publish(Token(word: 0))
+    _ = TokenTable.withdraw(token, .service)
+    executor?.leave(self)
+    return Failure(status) { text in
+      if status == SVK_ALREADY_EXISTS {
+        text.append("the stream has, or had, a service, and can have only one; observe that one instead")
+      } else {
+        text.append("the stream was destroyed")
+      }
+    }
+  }
+
+  func schedule() { executor?.schedule(self) }
+
+  /// With the stream's lock held: there is a newer state, or the end.
+  @inline(__always)
+  func signalChange() { changed.signal() }
+
+  override func takeTurn(_ thread: UnsafeMutablePointer<ThreadRecord>, limit: Int) -> Turn {
+    stream.lock.lock()
+    return deliver(first: nil, on: thread, limit: limit)
+  }
+}
+
+// MARK: - Reading
+
+extension Service {
+  package struct Reading {
+    package let size: Int
+    package let version: UInt64
+  }
+
+  /// Copies the current state. With too little room: the size alone, as `needed`.
+  package func read(
+    into buffer: UnsafeMutableRawPointer?, capacity: Int, needed: inout Int
+  ) throws(Failure) -> Reading {
+    let current = holdCurrent()
+    defer { current.release() }
+    let size = current.size
+    guard size <= capacity else {
+      needed = size
+      throw Failure.bufferTooSmall(needed: size, capacity: capacity)
+    }
+    if let buffer, let data = current.data, size > 0 { buffer.copyMemory(from: data, byteCount: size) }
+    return Reading(size: size, version: current.version)
+  }
+
+  /// A snapshot of the current state, and the state itself.
+  package func acquire() -> (Token, svk_state) {
+    let current = holdCurrent()
+    return (Snapshot.create(current), current.view(dropped: 0))
+  }
+
+  /// Waits for a state newer than `version`, and gives its version.
+  package func wait(after version: UInt64, timeout: Int64) throws(Failure) -> UInt64 {
+    stream.lock.lock()
+    var now = state.current.version
+    if now > version, !state.isClosed {
+      stream.lock.unlock()
+      return now
+    }
+    let deadline = Deadline(timeout: timeout)
+    var isInTime = true
+    while now <= version, !state.isClosed, !state.isFinished, isInTime {
+      isInTime = changed.wait(stream.lock, until: deadline)
+      now = state.current.version
+    }
+    let isOver = state.isClosed || state.isFinished
+    let isClosed = state.isClosed
+    stream.lock.unlock()
+    if now > version, !isClosed { return now }
+    guard isOver else {
+      throw Failure(SVK_TIMEOUT) { text in text.append("no newer state came in time") }
+    }
+    throw Failure(SVK_CLOSED) { text in
+      text.append("no newer state comes: the stream has ended, or the service was closed")
+    }
+  }
+
+  private func holdCurrent() -> State {
+    stream.lock.lock()
+    let current = state.current
+    current.retain()
+    stream.lock.unlock()
+    return current
+  }
+}
+
+// MARK: - The end
+
+extension Service {
+  /// After its token was withdrawn: closes it and cancels its observers. SVK_OK when all is quiet, else SVK_DEFERRED.
+  package func close() -> Int32 {
+    beginClose().settle(mayWait: !Callback.isRunning)
+  }
+
+  override func closeWithDispatcher() -> [Ending] {
+    _ = TokenTable.withdraw(token, .service)
+    return beginClose()
+  }
+
+  /// Sees to it that no callback begins any more. May be called more than once.
+  private func beginClose() -> [Ending] {
+    let thread = ThreadRecord.current
+    stream.lock.lock()
+    state.isClosed = true
+    gate.mark(CallbackGate.Mark.closed)
+    let isAttached = stream.hasService(self)
+    let deliverer = isAttached ? stream.state.deliverer : 0
+    var suspended: DeliveryWalk?
+    // A delivery under way ends its own walk.
+    if deliverer == 0 { swap(&suspended, &state.suspended) }
+    let observers = state.observers.takeAll()
+    let leaving = state.leaving
+    var unread = isAttached ? stream.detachService() : StateBuffer()
+    changed.signal()
+    stream.lock.unlock()
+
+    executor?.bar(self)
+    unread.releaseAll()
+    var endings = [Ending(target: self, needsFence: deliverer != 0 && deliverer != UInt(bitPattern: thread))]
+    observers.forEach { subscription in
+      _ = TokenTable.withdraw(subscription.token, .subscription)
+      endings.append(subscription.beginEnd(isWalked: deliverer != 0, on: thread))
+    }
+    for subscription in leaving { endings.append(subscription.beginEnd(isWalked: deliverer != 0, on: thread)) }
+    observers.dispose()
+    suspended?.observers.dispose()
+    // A delivery under way lets it go when it ends.
+    if isAttached, deliverer == 0 { stream.forgetService() }
+    return endings
+  }
+}

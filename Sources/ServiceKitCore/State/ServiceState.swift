@@ -1,0 +1,29 @@
+/// What a service knows besides its stream. Guarded by the stream's lock.
+struct ServiceState: ~Copyable {
+  /// Held once. Only whoever has the delivering role replaces it.
+  var current: State
+  /// The end was reached: no newer state comes.
+  var isFinished = false
+  var isClosed = false
+  var observers = ObserverList()
+  /// Cancelled, but a callback of theirs may still be running.
+  var leaving: [Subscription] = []
+  /// How many of the states that the stream's buffer lost were told of.
+  var lostSeen: UInt64 = 0
+  /// A walk that stopped in the middle, because the dispatch was to run no more callbacks.
+  var suspended: DeliveryWalk?
+
+  init(current: State) { self.current = current }
+}
+
+/// One state, or the end, on its way to the service's own callback and then to the observers, in order.
+struct DeliveryWalk {
+  /// Nil: the end. The service's current state, so it needs no hold of its own.
+  let state: State?
+  let observers: ObserverList.Walk
+  /// What the stream's buffer lost since the state before, and in all.
+  let lost: UInt64
+  let lostInAll: UInt64
+  var isOwnDone = false
+  var index = 0
+}

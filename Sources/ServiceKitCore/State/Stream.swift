@@ -1,0 +1,250 @@
+import CServiceKit
+
+/// The right to publish. It has the buffer, and the lock that guards both the stream and its service's state.
+package final class Stream {
+  let lock = Lock()
+  // Guarded by `lock`.
+  var state: StreamState
+  /// Attached, and held until it is closed and nobody delivers. Unmanaged, so that a send does not touch its count.
+  private var service: Unmanaged<Service>?
+  /// Where senders wait for room.
+  private let room: WaitPoint?
+  private let start: svk_start_fn?
+  private let userData: UnsafeMutableRawPointer?
+  private let userDataFree: svk_free_fn?
+  /// Set when the token is made, before anybody else knows the stream.
+  private var token = Token(word: 0)
+
+  private init(
+    policy: BufferPolicy, hasEnded: Bool, start: svk_start_fn?, userData: UnsafeMutableRawPointer?,
+    userDataFree: svk_free_fn?
+  ) {
+    state = StreamState(policy: policy, hasEnded: hasEnded, hasStart: start != nil)
+    room = policy.kind == .block ? WaitPoint() : nil
+    self.start = start
+    self.userData = userData
+    self.userDataFree = userDataFree
+  }
+
+  deinit { state.buffer.releaseAll() }
+
+  package static func create(
+    policy: BufferPolicy, start: svk_start_fn?, userData: UnsafeMutableRawPointer?, userDataFree: svk_free_fn?
+  ) -> Token {
+    let stream = Stream(
+      policy: policy, hasEnded: false, start: start, userData: userData, userDataFree: userDataFree)
+    stream.token = TokenTable.add(.stream, stream)
+    return stream.token
+  }
+
+  /// A stream that has ended before it began: its service never changes.
+  static func ended() -> Stream {
+    Stream(policy: BufferPolicy(unbounded: ()), hasEnded: true, start: nil, userData: nil, userDataFree: nil)
+  }
+
+  package static func createEnded() -> Token {
+    let stream = Stream.ended()
+    stream.token = TokenTable.add(.stream, stream)
+    return stream.token
+  }
+}
+
+// MARK: - Sending
+
+extension Stream {
+  /// A `timeout` without end, as in the C functions.
+  package static var forEver: Int64 { -1 }
+
+  /// Sends a copy of `size` bytes. Waits at most `timeout` nanoseconds for room in the stream's own buffer.
+  @inline(__always)
+  package func send(copying bytes: UnsafeRawPointer?, _ size: Int, timeout: Int64) throws(Failure) {
+    let thread = ThreadRecord.current
+    try send(State.copy(bytes, size, on: thread), timeout: timeout, on: thread)
+  }
+
+  /// Sends the program's own block, which is freed exactly once, also when this fails.
+  package func send(owned data: UnsafeMutableRawPointer?, _ size: Int, free: svk_free_fn?) throws(Failure) {
+    let thread = ThreadRecord.current
+    try send(State.own(data, size, free, on: thread), timeout: Stream.forEver, on: thread)
+  }
+
+  /// Frees a block that could not even be tried to send.
+  package static func discard(owned data: UnsafeMutableRawPointer?, free: svk_free_fn?) {
+    if let free { Callback.run { free(data) } }
+  }
+
+  @inline(__always)
+  private func send(
+    _ state: State, timeout: Int64, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) throws(Failure) {
+    lock.lock()
+    let admission = self.state.admit(state, isDrainer: isDrainer(thread))
+    if case .deliver = admission {
+      deliver(first: state, on: thread)
+    } else {
+      try queue(state, admission, timeout: timeout, on: thread)
+    }
+  }
+
+  /// Does what `admission` says. The lock is held, and is not any more on return.
+  @inline(never)
+  private func queue(
+    _ state: State, _ admission: StreamState.Admission, timeout: Int64,
+    on thread: UnsafeMutablePointer<ThreadRecord>
+  ) throws(Failure) {
+    var admission = admission
+    if case .wait = admission {
+      let deadline = Deadline(timeout: timeout)
+      var isInTime = true
+      while case .wait = admission, isInTime, let room {
+        isInTime = room.wait(lock, until: deadline)
+        admission = self.state.admit(state, isDrainer: isDrainer(thread))
+      }
+    }
+    switch admission {
+    case .deliver: deliver(first: state, on: thread)
+    case .keep(let evicted):
+      lock.unlock()
+      evicted?.release()
+    case .keepAndSchedule(let evicted):
+      // Held here, since it may be closed and gone before it is scheduled.
+      let service = service?.takeUnretainedValue()
+      lock.unlock()
+      evicted?.release()
+      service?.schedule()
+    case .closed:
+      lock.unlock()
+      state.release()
+      throw Failure(SVK_CLOSED) { text in
+        text.append("the stream has ended or its service is closed: nothing can be sent any more")
+      }
+    case .full:
+      lock.unlock()
+      state.release()
+      throw Failure(SVK_BUFFER_FULL) { text in
+        text.append("the stream's buffer is full and the state was not taken; let the service catch up,")
+        text.append(" give the buffer more capacity, or choose another buffering")
+      }
+    case .wait:
+      lock.unlock()
+      state.release()
+      throw Failure(SVK_TIMEOUT) { text in
+        text.append("there was no room in the stream's buffer in time; the state was not taken")
+      }
+    }
+  }
+
+  /// Whether `thread` would have to make the room that it waits for. With the lock held.
+  private func isDrainer(_ thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+    if state.deliverer == UInt(bitPattern: thread) { return true }
+    guard let service else { return false }
+    return service._withUnsafeGuaranteedRef { $0.executor?.isRun(by: thread) ?? false }
+  }
+
+  /// Delivers on a sender's thread, which has taken the role. The lock is held, and is not any more on return.
+  @inline(__always)
+  private func deliver(first: State?, on thread: UnsafeMutablePointer<ThreadRecord>) {
+    guard let service else { return }
+    let isClosed = service._withUnsafeGuaranteedRef {
+      $0.deliver(first: first, on: thread, limit: Int.max).isClosed
+    }
+    if isClosed { forgetService() }
+  }
+
+  /// With the lock held: there is room again.
+  @inline(__always)
+  func signalRoom() { room?.signal() }
+}
+
+// MARK: - The service and the end
+
+extension Stream {
+  /// Makes `service` the stream's one reader. With the lock held.
+  func attach(_ service: Service, _ reader: StreamState.Reader) -> StreamState.Attachment {
+    let attachment = state.attach(reader)
+    if case .attached = attachment { self.service = Unmanaged.passRetained(service) }
+    return attachment
+  }
+
+  /// Delivers what was sent before the service came, and starts the producer. Without the lock.
+  func begin(_ service: Service, hasWork: Bool, runsStart: Bool, on thread: UnsafeMutablePointer<ThreadRecord>) {
+    if hasWork {
+      if service.executor == nil {
+        lock.lock()
+        deliver(first: nil, on: thread)
+      } else {
+        service.schedule()
+      }
+    }
+    guard runsStart, let start else { return }
+    Callback.run(on: thread) { start(OpaquePointer(bitPattern: token.word), userData) }
+    let isDestroyed = lock.withLock { state.startReturned() }
+    if isDestroyed { freeUserData() }
+  }
+
+  /// Whether `service` is attached. With the lock held.
+  func hasService(_ service: Service) -> Bool {
+    guard let attached = self.service else { return false }
+    return attached.toOpaque() == Unmanaged.passUnretained(service).toOpaque()
+  }
+
+  /// The service is closed: sends fail from now on. Gives the states that it had not taken. With the lock held.
+  func detachService() -> StateBuffer {
+    signalRoom()
+    return state.detach()
+  }
+
+  /// Lets the closed service go, when nobody delivers any more. Without the lock.
+  func forgetService() {
+    lock.lock()
+    let forgotten = service
+    service = nil
+    lock.unlock()
+    forgotten?.release()
+  }
+
+  package func finish() throws(Failure) {
+    guard end() else {
+      throw Failure(SVK_CLOSED) { text in text.append("the stream has ended already, or is a void stream") }
+    }
+  }
+
+  /// After its token was withdrawn: ends it, and frees its user data.
+  package func destroy() {
+    _ = end()
+    lock.lock()
+    let isFree = state.destroy()
+    // Without a service nobody will ever want it.
+    var unread = state.reader == .none ? state.buffer.takeAll() : StateBuffer()
+    lock.unlock()
+    unread.releaseAll()
+    if isFree { freeUserData() }
+  }
+
+  /// False when it had ended already.
+  private func end() -> Bool {
+    lock.lock()
+    let end = state.end()
+    if case .already = end {
+      lock.unlock()
+      return false
+    }
+    signalRoom()
+    guard case .deliver = end else {
+      lock.unlock()
+      return true
+    }
+    if state.reader == .onSenders {
+      deliver(first: nil, on: ThreadRecord.current)
+    } else {
+      let service = service?.takeUnretainedValue()
+      lock.unlock()
+      service?.schedule()
+    }
+    return true
+  }
+
+  private func freeUserData() {
+    if let userDataFree { Callback.run { userDataFree(userData) } }
+  }
+}

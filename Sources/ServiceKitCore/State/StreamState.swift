@@ -1,0 +1,143 @@
+/// What a stream knows: its buffer, who reads it, and whether a delivery is under way. No locks and no calls here.
+///
+/// Delivering is a role, held by one thread at a time, or by a turn that is due. Whoever takes the role delivers all
+/// that is in the buffer; whoever finds it taken leaves its state in the buffer and goes.
+struct StreamState: ~Copyable {
+  let policy: BufferPolicy
+  var buffer = StateBuffer()
+  /// How many sends were accepted: the version of the last one.
+  private(set) var accepted: UInt64 = 0
+  /// How many accepted states were lost to the buffer.
+  private(set) var lost: UInt64 = 0
+  /// No more sends.
+  private(set) var hasEnded: Bool
+  /// The token is gone: no service can be attached any more.
+  private(set) var isDestroyed = false
+  private(set) var reader = Reader.none
+  private(set) var start: Start
+
+  /// The delivering role is held, or a turn that will hold it is due.
+  var isDelivering = false
+  /// The thread that delivers just now, as the address of its record; 0: none.
+  var deliverer: UInt = 0
+
+  enum Reader { case none, onSenders, elsewhere, gone }
+  enum Start { case none, due, running, done }
+
+  init(policy: BufferPolicy, hasEnded: Bool, hasStart: Bool) {
+    self.policy = policy
+    self.hasEnded = hasEnded
+    start = hasStart ? .due : .none
+  }
+
+  /// What becomes of a state that is sent.
+  enum Admission {
+    /// Accepted, and the sender now has the role: it delivers the state.
+    case deliver
+    /// Accepted and kept in the buffer, which holds it from now on.
+    case keep(evicted: State?)
+    /// As `keep`, and a turn must be made due.
+    case keepAndSchedule(evicted: State?)
+    case closed
+    case full
+    /// There is no room now. Ask again when there may be.
+    case wait
+  }
+
+  /// Decides on a send and gives the state its version. `isDrainer`: the sender would have to make room itself.
+  @inline(__always)
+  mutating func admit(_ state: State, isDrainer: @autoclosure () -> Bool) -> Admission {
+    guard !hasEnded, reader != .gone else { return .closed }
+    if reader == .onSenders, !isDelivering {
+      number(state)
+      isDelivering = true
+      return .deliver
+    }
+    return keep(state, isDrainer: isDrainer())
+  }
+
+  @inline(never)
+  private mutating func keep(_ state: State, isDrainer: @autoclosure () -> Bool) -> Admission {
+    var evicted: State?
+    if buffer.count >= policy.capacity {
+      switch policy.kind {
+      case .newest:
+        evicted = buffer.popFirst()
+        lost &+= 1
+      case .block: return isDrainer() ? .full : .wait
+      case .oldest, .unbounded: return .full
+      }
+    }
+    number(state)
+    buffer.append(state)
+    if reader == .elsewhere, !isDelivering {
+      isDelivering = true
+      return .keepAndSchedule(evicted: evicted)
+    }
+    return .keep(evicted: evicted)
+  }
+
+  @inline(__always)
+  private mutating func number(_ state: State) {
+    accepted &+= 1
+    state.block.pointee.version = accepted
+  }
+
+  // MARK: - The reader
+
+  enum Attachment {
+    /// Attached. `hasWork`: something was sent, or the stream has ended, and the role is now the caller's.
+    case attached(hasWork: Bool, runsStart: Bool)
+    case hasReader
+    case destroyed
+  }
+
+  mutating func attach(_ newReader: Reader) -> Attachment {
+    guard reader == .none else { return .hasReader }
+    guard !isDestroyed else { return .destroyed }
+    reader = newReader
+    let hasWork = !buffer.isEmpty || hasEnded
+    if hasWork { isDelivering = true }
+    let runsStart = start == .due
+    if runsStart { start = .running }
+    return .attached(hasWork: hasWork, runsStart: runsStart)
+  }
+
+  /// The service has been closed. Gives what was still in the buffer, to be released without the lock.
+  mutating func detach() -> StateBuffer {
+    reader = .gone
+    return buffer.takeAll()
+  }
+
+  // MARK: - The end
+
+  enum End {
+    case already
+    /// Ended. The caller holds the role now and delivers the end; for a reader elsewhere it makes a turn due.
+    case deliver
+    /// Ended. Whoever delivers just now delivers the end too, or nobody is there to be told.
+    case left
+  }
+
+  mutating func end() -> End {
+    guard !hasEnded else { return .already }
+    hasEnded = true
+    guard reader == .onSenders || reader == .elsewhere, !isDelivering else { return .left }
+    isDelivering = true
+    return .deliver
+  }
+
+  /// The token is gone. True when `start` does not run and never will, so that its user data is to be freed now.
+  mutating func destroy() -> Bool {
+    isDestroyed = true
+    let isFree = start != .running
+    if isFree { start = .done }
+    return isFree
+  }
+
+  /// `start` has returned. True when the stream was destroyed meanwhile.
+  mutating func startReturned() -> Bool {
+    start = .done
+    return isDestroyed
+  }
+}
