@@ -116,7 +116,7 @@ static void test_parents(void) {
 static void test_push(void) {
   svk_container *container = new_container();
   struct kind plain = {.name = NULL};
-  MUST_OK(kind_register(container, "key", &plain, SVK_SCOPE_UNIQUE));
+  MUST_OK(kind_register(container, "key", &plain, SVK_SCOPE_CACHED));
   CHECK_OK(svk_container_push(container));
   CHECK_OK(svk_container_set_contexts(container, "test"));
   CHECK_OK(svk_container_set_strict(container, 1));

@@ -21,6 +21,11 @@ static void won(svk_status status, _Atomic int *winners) {
     CHECK_STATUS(status, SVK_INVALID_HANDLE);
 }
 
+static void free_watch(void *user_data) {
+  watch_free(user_data);
+  free(user_data);
+}
+
 static void use(struct ends *ends) {
   svk_snapshot *snapshot = NULL;
   svk_state state;
@@ -41,17 +46,13 @@ static void use(struct ends *ends) {
   svk_dispatcher_fd(ends->dispatcher);
   svk_dispatcher_wake(ends->dispatcher);
   svk_dispatcher_dispatch(ends->dispatcher, 0, 0, NULL);
-  struct watch other = WATCH_INIT;
-  svk_observer_options options = observer_options(&other, SVK_DELIVER_DISPATCHER, ends->dispatcher);
-  options.user_data_free = NULL;
-  if (svk_service_observe(ends->service, &options, &other.subscription) == SVK_OK) {
-    svk_status status = svk_subscription_cancel(other.subscription);
-    CHECK(status == SVK_OK || status == SVK_INVALID_HANDLE);
-    if (status != SVK_OK) { /* another thread ends it now, and may be in a callback: keep its watch alive */
-      while (svk_service_read(ends->service, NULL, 0, NULL, NULL) != SVK_INVALID_HANDLE)
-        sched_yield();
-    }
-  }
+  struct watch fresh = WATCH_INIT, *other = malloc(sizeof *other);
+  MUST(other != NULL);
+  *other = fresh;
+  svk_observer_options options = observer_options(other, SVK_DELIVER_DISPATCHER, ends->dispatcher);
+  options.user_data_free = free_watch;
+  if (svk_service_observe(ends->service, &options, &other->subscription) != SVK_OK)
+    free(other);
 }
 
 static void ends_run(int index, void *pointer) {
@@ -136,7 +137,6 @@ struct single {
 };
 
 static void single_run(int index, void *pointer) {
-  (void)index;
   struct single *single = pointer;
   svk_status status = SVK_OK;
   switch (single->kind) {

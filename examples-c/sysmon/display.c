@@ -44,19 +44,19 @@ static void draw_bar(const display *self, const char *name, double share, int wi
   static const char *const eighths[] = { " ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" };
   share = share < 0 ? 0 : share > 1 ? 1 : share;
   int filled = (int)(share * width * 8 + 0.5);
-  printf("\033[K%-7s ", name);
+  printf("\033[K%-7s |", name);
   for (int i = 0; i < width; i++, filled -= 8) {
     int part = filled <= 0 ? 0 : filled >= 8 ? 8 : filled;
     fputs(self->utf8 ? eighths[part] : part >= 4 ? "#" : ".", stdout);
   }
-  printf(" %s\n", text);
+  printf("| %s\n", text);
 }
 
 static void draw(display *self, const load_state *state) {
   struct winsize window = { 0 };
   char text[64], memory[64], load[64], when[16];
   int columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col : 80;
-  int width = columns - 38; /* name and figures take 37 */
+  int width = columns - 39; /* name and figures take 38 */
   width = width < 4 ? 4 : width > 60 ? 60 : width;
 
   if (self->drawn)
@@ -87,7 +87,7 @@ void display_show(display *self, const load_state *state, uint64_t lost) {
     draw(self, state);
   } else {
     if (lost)
-      printf("(%llu states lost)\n", (unsigned long long)lost);
+      printf("(states lost: %llu)\n", (unsigned long long)lost);
     print(state);
   }
   fflush(stdout);

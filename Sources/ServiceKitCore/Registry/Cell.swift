@@ -6,6 +6,10 @@ import Synchronization
 /// The key's bytes, and a NUL, follow it in memory. The atomic fields are read without a lock; the others are guarded
 /// by the container's lock.
 package struct Cell: ~Copyable {
+  /// What the container holds for the key.
+  /// Stands first because ThreadSanitizer takes a change of any field for one of the first bytes, which therefore must
+  /// not be among those that other threads read without a lock.
+  var state = CellState()
   /// The instance that a plain resolve gives, as long as `hitVersion` is that of ``Answers``.
   let hit = Atomic<UnsafeMutablePointer<Instance>?>(nil)
   let hitVersion = Atomic<UInt64>(0)
@@ -18,7 +22,6 @@ package struct Cell: ~Copyable {
   /// The keys that this one's factories required so far: a list that only grows, by one node for each other key.
   let requirements = Atomic<UnsafeMutablePointer<Requirement>?>(nil)
 
-  var state = CellState()
   /// What `state` was before the pushes since which it changed.
   var saved: SavedCellState?
   /// How many pushes there were when `state` was last saved.

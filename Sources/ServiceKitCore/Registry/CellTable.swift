@@ -12,9 +12,12 @@ struct CellTable: ~Copyable {
     let hash = Atomic<UInt64>(0)
   }
 
+  /// How many cells there are.
+  /// Stands first because ThreadSanitizer takes a change of any field for one of the first bytes, which therefore must
+  /// not be among those that other threads read without a lock.
+  private(set) var count = 0
   private let entries: UnsafeMutablePointer<Entry>
   private let mask: Int
-  private(set) var count = 0
 
   private init(capacity: Int) {
     entries = .allocate(capacity: capacity)

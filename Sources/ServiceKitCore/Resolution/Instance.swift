@@ -7,6 +7,10 @@ import Synchronization
 /// while it was being built) ends with its last lease. The others are cached: leases on them are not counted, and they
 /// end when they have been taken out of their cache, which ``Retirement`` then follows up.
 package struct Instance: ~Copyable {
+  /// Links of the list of a custom scope. Guarded by that scope's lock.
+  /// Stands first because ThreadSanitizer takes a change of any field for one of the first bytes, which therefore must
+  /// not be among those that other threads read without a lock.
+  var links = CustomScope.Links()
   /// The program's pointer.
   let value: UnsafeMutableRawPointer
   /// The container it belongs to, for comparing only: `container` keeps it.
@@ -28,8 +32,6 @@ package struct Instance: ~Copyable {
   var lastUse: UInt64 = 0
   /// The leases on what it required.
   var dependencies: [Token]
-  /// Links of the list of a custom scope. Guarded by that scope's lock.
-  var links = CustomScope.Links()
 
   private init(
     value: UnsafeMutableRawPointer, container: Container, cell: UnsafeMutablePointer<Cell>,

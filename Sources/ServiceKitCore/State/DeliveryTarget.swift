@@ -27,6 +27,8 @@ package class DeliveryTarget {
     var didWork = false
     /// Whether something is left, so that another turn is due.
     var hasMore = false
+    /// Whether the service was closed meanwhile.
+    var isClosed = false
   }
 
   /// Delivers what is there, with at most `limit` callbacks. Called by the executor's thread.
@@ -37,6 +39,15 @@ package class DeliveryTarget {
 
   /// Called without a lock, once, when it has ended, no callback runs and `user_data` was freed.
   func becameQuiet() {}
+
+  /// Calls `on_finish`. True when there is one and it was called.
+  final func callFinish(on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+    guard let onFinish = gate.onFinish else { return false }
+    let isOpen = gate.enter(thread)
+    if isOpen { Callback.run(on: thread) { onFinish(gate.userData) } }
+    if gate.leave() { callEnded() }
+    return isOpen
+  }
 
   // MARK: - The end
 

@@ -15,6 +15,9 @@ struct ObserverList: ~Copyable {
     fileprivate(set) var entries: UnsafeMutablePointer<Unmanaged<Subscription>>?
     fileprivate(set) var count: Int
 
+    @inline(__always)
+    subscript(index: Int) -> Unmanaged<Subscription> { (entries.unsafelyUnwrapped + index).pointee }
+
     func forEach(_ body: (Subscription) -> Void) {
       for index in 0..<count { (entries! + index).pointee._withUnsafeGuaranteedRef(body) }
     }

@@ -94,7 +94,9 @@ package final class Service: DeliveryTarget {
 
   override func takeTurn(_ thread: UnsafeMutablePointer<ThreadRecord>, limit: Int) -> Turn {
     stream.lock.lock()
-    return deliver(first: nil, on: thread, limit: limit)
+    let turn = deliver(first: nil, on: thread, limit: limit)
+    if turn.isClosed { stream.forgetService() }
+    return turn
   }
 }
 

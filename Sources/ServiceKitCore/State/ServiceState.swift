@@ -20,10 +20,23 @@ struct ServiceState: ~Copyable {
 struct DeliveryWalk {
   /// Nil: the end. The service's current state, so it needs no hold of its own.
   let state: State?
+  /// The state before, to be released as soon as the lock is left.
+  var replaced: State?
   let observers: ObserverList.Walk
   /// What the stream's buffer lost since the state before, and in all.
   let lost: UInt64
   let lostInAll: UInt64
   var isOwnDone = false
   var index = 0
+}
+
+extension ServiceState {
+  /// A cancelled observer is quiet now.
+  mutating func stopWaiting(for subscription: Subscription) {
+    for index in 0..<leaving.count where leaving[index] === subscription {
+      // The caller holds it, so nothing is released here.
+      leaving.remove(at: index)
+      return
+    }
+  }
 }

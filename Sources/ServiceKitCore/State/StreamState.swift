@@ -83,6 +83,9 @@ struct StreamState: ~Copyable {
     state.block.pointee.version = accepted
   }
 
+  /// Whether whoever has the role still has something to do.
+  func hasWork(isFinished: Bool) -> Bool { !buffer.isEmpty || (hasEnded && !isFinished) }
+
   // MARK: - The reader
 
   enum Attachment {

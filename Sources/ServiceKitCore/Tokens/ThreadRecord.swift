@@ -6,6 +6,10 @@ import Synchronization
 /// Records are never freed, so that other threads may look at them at any time; one whose thread has ended is taken
 /// over by the next new thread, with the leases that are still held in its slots.
 struct ThreadRecord: ~Copyable {
+  /// How many callbacks into the program this thread is inside of.
+  /// Stands first because ThreadSanitizer takes a change of any field for one of the first bytes, which therefore must
+  /// not be among those that other threads read without a lock.
+  var callbackDepth = 0
   /// Odd while the thread is inside a ``ReadSection``. Written by its thread only, on a line of its own, so that
   /// threads which resolve do not disturb each other.
   let section = Atomic<UInt>(0)
@@ -23,8 +27,6 @@ struct ThreadRecord: ~Copyable {
   /// Memory for the states that this thread sends. Made at first use, never freed.
   var blocks: UnsafeMutablePointer<BlockCache>?
 
-  /// How many callbacks into the program this thread is inside of.
-  var callbackDepth = 0
   /// The factories that this thread is inside of, innermost first, and what belongs to the whole resolve.
   var resolution = Resolution()
   /// The build that this thread waits for. Guarded by ``BuildWait``'s lock.

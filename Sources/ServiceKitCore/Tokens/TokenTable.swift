@@ -7,10 +7,13 @@ import Synchronization
 /// just now. Withdrawing the token changes the generation, so that no further call gets in; the object is let go when
 /// the last call that was in has left.
 struct TokenSlot: ~Copyable {
+  /// The next free slot, while this one is free.
+  /// Stands first because ThreadSanitizer takes a change of any field for one of the first bytes, which therefore must
+  /// not be among those that other threads read without a lock.
+  var nextFree: Int
   /// kind and generation as in a token; the low bits, which in a token are the index, count the calls inside.
   let state: Atomic<UInt>
   let object: Atomic<UnsafeMutableRawPointer?>
-  var nextFree: Int
 }
 
 package enum TokenTable {

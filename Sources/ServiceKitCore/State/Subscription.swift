@@ -1,0 +1,240 @@
+import CServiceKit
+import Synchronization
+
+/// One observer of a service: what it was sent, and how it is called.
+package final class Subscription: DeliveryTarget {
+  enum Delivery { case onSenders, elsewhere, pull }
+
+  let service: Service
+  let delivery: Delivery
+  let lock = Lock()
+  // Guarded by `lock`.
+  var state: SubscriptionState
+  /// For pull delivery, and only watched once its descriptor was asked for. Its calls are serialised by `lock`.
+  let signal: EventSignal?
+  var isWatched = false
+  /// States taken together, to be called without the lock. Belongs to the drainer, or else to `lock`.
+  var batch = StateBuffer()
+  /// Where senders wait for room, and pulling threads for a state.
+  let waitPoint: WaitPoint?
+
+  private let lostSinceCall = Atomic<UInt64>(0)
+  private let lostInAll = Atomic<UInt64>(0)
+  // Guarded by the stream's lock.
+  /// What the stream's buffer had lost before this came.
+  private var lostBefore: UInt64 = 0
+  private var isLeaving = false
+  /// Set when the token is made, before anybody else knows the subscription.
+  private(set) var token = Token(word: 0)
+
+  private init(
+    _ service: Service, delivery: Delivery, policy: BufferPolicy, callbacks: Callbacks, executor: Executor?,
+    signal: EventSignal?
+  ) {
+    self.service = service
+    self.delivery = delivery
+    self.signal = signal
+    state = SubscriptionState(policy: policy)
+    waitPoint = delivery == .pull || policy.kind == .block ? WaitPoint() : nil
+    super.init(callbacks, marks: 0, executor: executor)
+  }
+
+  deinit {
+    state.kept.releaseAll()
+    batch.releaseAll()
+  }
+
+  override func takeTurn(_ thread: UnsafeMutablePointer<ThreadRecord>, limit: Int) -> Turn {
+    drain(on: thread, limit: limit)
+  }
+}
+
+// MARK: - Observing
+
+extension Service {
+  package struct Observation {
+    package var delivery: Delivery
+    package var policy: BufferPolicy
+    package var callbacks: Callbacks
+    package var beginsWithCurrent: Bool
+
+    package init(delivery: Delivery, policy: BufferPolicy, callbacks: Callbacks, beginsWithCurrent: Bool) {
+      self.delivery = delivery
+      self.policy = policy
+      self.callbacks = callbacks
+      self.beginsWithCurrent = beginsWithCurrent
+    }
+  }
+
+  /// Begins to observe. `publish` gets the token before any callback runs, and token 0 when this fails after that.
+  package func observe(_ observation: Observation, publish: (Token) -> Void) throws(Failure) {
+    let subscription = try Subscription.make(self, observation)
+    try subscription.executor?.join(subscription)
+    subscription.publish(publish)
+    switch subscription.enter(beginsWithCurrent: observation.beginsWithCurrent) {
+    case .entered: break
+    case .isBehind: subscription.catchUp()
+    case .serviceIsClosed:
+      guard TokenTable.withdraw(subscription.token, .subscription) else { return }
+      publish(Token(word: 0))
+      subscription.executor?.leave(subscription)
+      throw Failure(SVK_INVALID_HANDLE) { text in text.append("the service was closed") }
+    }
+  }
+}
+
+extension Subscription {
+  fileprivate static func make(_ service: Service, _ observation: Service.Observation) throws(Failure) -> Subscription {
+    let executor = try Executor.choose(observation.delivery)
+    var delivery = executor == nil ? Delivery.onSenders : .elsewhere
+    var signal: EventSignal?
+    if case .pull = observation.delivery {
+      delivery = .pull
+      signal = EventSignal()
+      guard signal != nil else {
+        throw Failure(SVK_SYSTEM_ERROR) { text in
+          text.append("the system has no file descriptor for the subscription; close some, or raise the limit")
+        }
+      }
+    }
+    return Subscription(
+      service, delivery: delivery, policy: observation.policy, callbacks: observation.callbacks, executor: executor,
+      signal: signal)
+  }
+
+  fileprivate func publish(_ publish: (Token) -> Void) {
+    token = TokenTable.add(.subscription, self)
+    publish(token)
+  }
+
+  fileprivate enum Entry {
+    case entered
+    /// There is something to be given before the service's own thread may call this observer.
+    case isBehind
+    case serviceIsClosed
+  }
+
+  /// Enters the service's list, together with the state that is current at that moment.
+  fileprivate func enter(beginsWithCurrent: Bool) -> Entry {
+    let stream = service.stream
+    stream.lock.lock()
+    guard !service.state.isClosed else {
+      stream.lock.unlock()
+      return .serviceIsClosed
+    }
+    lostBefore = stream.state.lost
+    let hasFirst = beginsWithCurrent || service.state.isFinished
+    let isCancelled = lock.withLock {
+      if state.isCancelled { return true }
+      if beginsWithCurrent {
+        service.state.current.retain()
+        state.kept.append(service.state.current)
+      }
+      state.hasEnded = service.state.isFinished
+      if hasFirst, delivery == .onSenders {
+        gate.mark(CallbackGate.Mark.catchingUp)
+        state.drainer = UInt(bitPattern: ThreadRecord.current)
+      }
+      return false
+    }
+    // Cancelled already, by its dispatcher's end or by a thread that read the token: then it is not entered at all.
+    if !isCancelled { service.state.observers.append(self) }
+    stream.lock.unlock()
+    return hasFirst && !isCancelled ? .isBehind : .entered
+  }
+}
+
+// MARK: - What was lost
+
+extension Subscription {
+  /// How many states this observer lost to buffers, in all.
+  package var dropped: UInt64 {
+    let stream = service.stream
+    // Also what the stream's buffer lost since the last state that was delivered.
+    return stream.lock.withLock {
+      let told = max(service.state.lostSeen, lostBefore)
+      return lostInAll.load(ordering: .relaxed) &+ (stream.state.lost &- told)
+    }
+  }
+
+  /// The stream's buffer lost states before the one that comes now.
+  @inline(__always)
+  func noteLost(_ walk: DeliveryWalk) {
+    if walk.lost > 0 { noteLost(min(walk.lost, walk.lostInAll &- lostBefore)) }
+  }
+
+  @inline(never)
+  func noteLost(_ count: UInt64) {
+    guard count > 0 else { return }
+    lostInAll.wrappingAdd(count, ordering: .relaxed)
+    lostSinceCall.wrappingAdd(count, ordering: .relaxed)
+    gate.mark(CallbackGate.Mark.lost)
+  }
+
+  /// How many were lost since the last call. The next one begins with none.
+  @inline(__always)
+  func takeLost() -> UInt64 {
+    guard gate.isMarked(CallbackGate.Mark.lost) else { return 0 }
+    gate.unmark(CallbackGate.Mark.lost)
+    return lostSinceCall.exchange(0, ordering: .relaxed)
+  }
+}
+
+// MARK: - The end
+
+extension Subscription {
+  /// After its token was withdrawn: no callback begins any more. SVK_OK when all is quiet, else SVK_DEFERRED.
+  package func cancel(mayWait: Bool) -> Int32 {
+    [beginCancel()].settle(mayWait: mayWait && !Callback.isRunning)
+  }
+
+  override func closeWithDispatcher() -> [Ending] {
+    _ = TokenTable.withdraw(token, .subscription)
+    return [beginCancel()]
+  }
+
+  private func beginCancel() -> Ending {
+    let thread = ThreadRecord.current
+    let stream = service.stream
+    stream.lock.lock()
+    let listed = service.state.observers.remove(self)
+    let isWalked = stream.hasService(service) && stream.state.deliverer != 0
+    // Whoever closes the service meanwhile has to wait for a callback that may still be running.
+    let mayBeInside = isWalked || executor != nil || gate.isMarked(CallbackGate.Mark.catchingUp)
+    if listed != nil, mayBeInside {
+      isLeaving = true
+      service.state.leaving.append(self)
+    }
+    stream.lock.unlock()
+    let ending = beginEnd(
+      isWalked: isWalked && stream.state.deliverer != UInt(bitPattern: thread), on: thread)
+    listed?.release()
+    return ending
+  }
+
+  /// Sees to it that no callback begins any more. May be called more than once. `isWalked`: another thread may be
+  /// delivering to this observer just now, or may be about to.
+  func beginEnd(isWalked: Bool, on thread: UnsafeMutablePointer<ThreadRecord>) -> Ending {
+    lock.lock()
+    var kept = state.cancel()
+    gate.mark(CallbackGate.Mark.closed)
+    let drainer = state.drainer
+    var taken = drainer == 0 ? batch.takeAll() : StateBuffer()
+    waitPoint?.signal()
+    lock.unlock()
+    executor?.bar(self)
+    kept.releaseAll()
+    taken.releaseAll()
+    return Ending(target: self, needsFence: isWalked || (drainer != 0 && drainer != UInt(bitPattern: thread)))
+  }
+
+  override func becameQuiet() {
+    let stream = service.stream
+    stream.lock.lock()
+    if isLeaving {
+      isLeaving = false
+      service.state.stopWaiting(for: self)
+    }
+    stream.lock.unlock()
+  }
+}
