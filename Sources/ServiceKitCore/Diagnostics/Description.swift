@@ -37,12 +37,12 @@ package enum Description {
 
   private static func writeText(_ key: Inventory.Key, _ text: inout Text) {
     text.append("  ")
-    text.append(key.name.view)
+    text.append(key.name)
     text.append(": ")
     text.append(key.scope.name)
     if let type = key.type {
       text.append(", type ")
-      text.append(type.view)
+      text.append(type)
     }
     text.append(", registered for ")
     append(registrationNames(key), separator: ",", to: &text)
@@ -75,7 +75,7 @@ package enum Description {
   private static func append(_ names: [OwnedBytes], separator: StaticString, to text: inout Text) {
     for index in names.indices {
       if index > 0 { text.append(separator) }
-      text.append(names[index].view)
+      text.append(names[index])
     }
   }
 

@@ -16,7 +16,7 @@ package struct Failure: Error {
   }
 
   /// A failure that another thread found, in its words.
-  package init(_ status: Int32, words: ByteView) {
+  package init(_ status: Int32, words: OwnedBytes) {
     self.init(status) { text in text.append(words) }
   }
 

@@ -34,6 +34,8 @@ package struct Text: ~Copyable {
     memory.storeBytes(of: 0, toByteOffset: count, as: UInt8.self)
   }
 
+  package mutating func append(_ bytes: OwnedBytes) { withExtendedLifetime(bytes) { append(bytes.view) } }
+
   package mutating func append(byte: UInt8) {
     reserve(1)
     memory.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)

@@ -29,3 +29,16 @@ package struct WorkerThread {
 
 /// Gives the processor away for a moment: in a wait for another thread that is known to be inside a few instructions.
 package func yieldProcessor() { sched_yield() }
+
+/// Waits until `descriptor` is readable. False when the deadline has passed before. It may also come back too early.
+func poll(_ descriptor: Int32, until deadline: Deadline) -> Bool {
+  var timeout: Int32 = -1
+  if case .at(let end) = deadline {
+    let now = Clock.now()
+    guard now < end else { return false }
+    // Rounded up: a wait that ends too early would be a busy one.
+    timeout = Int32(truncatingIfNeeded: min((end - now + 999_999) / 1_000_000, UInt64(Int32.max)))
+  }
+  var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+  return CPlatform.poll(&watched, 1, timeout) != 0 || !deadline.hasPassed
+}

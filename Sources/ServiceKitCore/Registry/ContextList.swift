@@ -16,7 +16,6 @@ package final class ContextList: Sendable {
 
   /// From a comma-separated list; nil for one of nothing but blanks, which means "inherit".
   package static func parse(_ list: ByteView) throws(Failure) -> ContextList? {
-    guard list.trimmed.count > 0 else { return nil }
     var names: [OwnedBytes] = []
     var failure: Failure?
     split(list) { name in
@@ -29,7 +28,7 @@ package final class ContextList: Sendable {
       }
     }
     if let failure { throw failure }
-    return ContextList(names)
+    return names.isEmpty ? nil : ContextList(names)
   }
 
   /// The name of one context.
@@ -58,7 +57,9 @@ package final class ContextList: Sendable {
     return ContextList(names.isEmpty ? [OwnedBytes(ByteView("live"))] : names)
   }()
 
+  /// The names of a list, trimmed; none for one of nothing but blanks.
   private static func split(_ list: ByteView, _ body: (ByteView) -> Void) {
+    guard list.trimmed.count > 0 else { return }
     var start = 0
     for end in 0...list.count where end == list.count || list[end] == UInt8(ascii: ",") {
       body(ByteView(start: list.start.map { $0 + start }, count: end - start).trimmed)

@@ -42,16 +42,16 @@ private struct RequirementSearch {
       var cycle = CyclePath()
       cycle.add(path[start...].map { $0.key.view })
       cycle.close()
-      throw Failure(SVK_CYCLE, words: cycle.words.view)
+      throw Failure(SVK_CYCLE, words: cycle.words)
     }
     guard let declared = try Declared.find(key, in: container) else {
       throw Failure(SVK_NOT_FOUND) { text in
         text.append("\"")
-        text.append(key.view)
+        text.append(key)
         text.append("\"")
         if let dependent {
           text.append(", which \"")
-          text.append(dependent.key.view)
+          text.append(dependent.key)
           text.append("\" requires,")
         }
         text.append(" is not registered for the active contexts; register it")
@@ -68,11 +68,11 @@ private struct RequirementSearch {
     }
     throw Failure(SVK_INVALID_ARGUMENT) { text in
       text.append("\"")
-      text.append(dependent.key.view)
+      text.append(dependent.key)
       text.append("\" (")
       text.append(dependent.declared.scope.name)
       text.append(") requires \"")
-      text.append(key.view)
+      text.append(key)
       text.append("\" (")
       text.append(declared.scope.name)
       text.append("), which is made to live shorter; give one of them the other's scope")

@@ -15,7 +15,7 @@ enum Builder {
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolved {
     if let path = thread.pointee.resolution.path(to: winner.cell, container, request.parameterView) {
-      let failure = Failure(SVK_CYCLE, words: path.words.view)
+      let failure = Failure(SVK_CYCLE, words: path.words)
       if let build, let storage { Cache.fail(build, in: storage, failure) }
       throw failure
     }
@@ -35,7 +35,7 @@ enum Builder {
       // The words are kept across the destructors that now run, which may fail at something of their own.
       let words = OwnedBytes(thread.pointee.lastError.view)
       Teardown.release(dependencies)
-      let failure = Failure(failure.status, words: words.view)
+      let failure = Failure(failure.status, words: words)
       if let build, let storage { Cache.fail(build, in: storage, failure) }
       throw failure
     }
@@ -76,7 +76,7 @@ enum Builder {
     let words = OwnedBytes(thread.pointee.lastError.view)
     if words.view.contains(key) { return Failure(passingOn: status) }
     return Failure(status) { text in
-      text.append(words.view)
+      text.append(words)
       text.append("; needed by \"")
       text.append(key)
       text.append("\"")

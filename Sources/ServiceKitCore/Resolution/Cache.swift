@@ -127,13 +127,13 @@ enum Cache {
     }
     if let spent { Teardown.release(spent) }
     switch answer {
-    case .outcome(.failed(let status, let words)): throw Failure(status, words: words.view)
+    case .outcome(.failed(let status, let words)): throw Failure(status, words: words)
     case .cycle(let words):
       // With another parameter the key would come to an end of its own; only its cache makes the threads meet.
       if !winner.registration.cachesByParameter, (build.parameter?.view ?? .empty) != request.parameterView {
         return try buildAlone(request, winner, on: thread)
       }
-      throw Failure(SVK_CYCLE, words: words.view)
+      throw Failure(SVK_CYCLE, words: words)
     case .outcome(.built): return Resolve.Provision(resolved: resolved!, isNew: false)
     }
   }
@@ -193,7 +193,7 @@ enum Cache {
       text.append("\"")
       text.append(request.key.bytes)
       text.append("\" is registered with the scope \"")
-      text.append(scope.name.view)
+      text.append(scope.name)
       text.append("\", which has been destroyed; register it with another one")
     }
   }

@@ -180,7 +180,7 @@ struct Winner {
       text.append(wanted)
       if let type = registration.type {
         text.append("\", but is registered as \"")
-        text.append(type.view)
+        text.append(type)
         text.append("\"; ask for that type, or for another key")
       } else {
         text.append("\", but is registered without a type; set svk_factory_options.type")
@@ -215,7 +215,7 @@ struct Winner {
         text.append("\" is registered, but not for the active contexts (")
         for index in surroundings.contexts.names.indices {
           if index > 0 { text.append(", ") }
-          text.append(surroundings.contexts.names[index].view)
+          text.append(surroundings.contexts.names[index])
         }
         text.append("), and has no plain registration; add one with svk_register")
       } else {

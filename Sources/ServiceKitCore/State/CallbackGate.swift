@@ -17,7 +17,7 @@ struct CallbackGate: ~Copyable {
     static let lost: UInt32 = 4
   }
 
-  let marks: Atomic<UInt32>
+  private let marks: Atomic<UInt32>
   /// The thread inside a call, as the address of its record; 0: none.
   private let inside = Atomic<UInt>(0)
   let onState: svk_state_fn?
@@ -60,7 +60,8 @@ struct CallbackGate: ~Copyable {
     return marks.load(ordering: .acquiring) & Mark.closed != 0
   }
 
-  /// How many states were lost since the last call, which the next one tells.
+  @inline(__always)
+  var isUnmarked: Bool { marks.load(ordering: .acquiring) == 0 }
   @inline(__always)
   func isMarked(_ mark: UInt32) -> Bool { marks.load(ordering: .acquiring) & mark != 0 }
   func mark(_ mark: UInt32) { marks.bitwiseOr(mark, ordering: .acquiringAndReleasing) }

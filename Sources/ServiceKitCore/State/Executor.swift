@@ -1,3 +1,5 @@
+import CServiceKit
+
 /// What delivers somewhere else than on the sender's thread: the turns that are due, and whose they are.
 ///
 /// A target takes a turn when it has something to deliver; while one is due or under way it does not ask again, so that
@@ -14,7 +16,23 @@ package class Executor {
 
   init() {}
 
-  /// Called with `lock` held when the first turn has become due.
+  /// Where a delivery takes its turns; nil for deliveries that take none.
+  static func choose(_ delivery: Service.Delivery) throws(Failure) -> Executor? {
+    switch delivery {
+    case .onSenders, .pull: nil
+    case .dispatcher(let dispatcher): dispatcher
+    case .background: Worker.shared
+    }
+  }
+
+  /// Makes `target` a member, before it takes its first turn.
+  func join(_ target: DeliveryTarget) throws(Failure) {
+    guard add(target) else {
+      throw Failure(SVK_INVALID_HANDLE) { text in text.append("the dispatcher was destroyed") }
+    }
+  }
+
+  /// Called with `lock` held when a turn has become due.
   func workArrived() {}
   /// Called with `lock` held when the last due turn was withdrawn.
   func workWithdrawn() {}
@@ -22,20 +40,26 @@ package class Executor {
   func leave(_ target: DeliveryTarget) { remove(target) }
 
   /// False when nothing is delivered here any more.
-  final func add(_ target: DeliveryTarget) -> Bool {
+  private final func add(_ target: DeliveryTarget) -> Bool {
     lock.withLock {
       guard !hasEnded else { return false }
-      target.memberIndex = members.count
-      members.append(target)
+      addMember(target)
       return true
     }
   }
 
+  /// With the lock held.
+  final func addMember(_ target: DeliveryTarget) {
+    target.memberIndex = members.count
+    members.append(target)
+  }
+
   /// True when the last one has left.
   @discardableResult
-  final func remove(_ target: DeliveryTarget) -> Bool {
-    lock.lock()
-    defer { lock.unlock() }
+  final func remove(_ target: DeliveryTarget) -> Bool { lock.withLock { removeMember(target) } }
+
+  /// With the lock held.
+  final func removeMember(_ target: DeliveryTarget) -> Bool {
     let index = target.memberIndex
     guard index >= 0 else { return false }
     // The caller holds the target, so nothing is released here.
@@ -52,9 +76,8 @@ package class Executor {
   final func schedule(_ target: DeliveryTarget) {
     lock.lock()
     if !target.isBarred, !target.isReady {
-      let wasEmpty = ready.isEmpty
-      ready.append(target)
-      if wasEmpty { workArrived() }
+      ready.append(Unmanaged.passRetained(target))
+      workArrived()
     }
     lock.unlock()
   }
@@ -63,14 +86,26 @@ package class Executor {
   final func bar(_ target: DeliveryTarget) {
     lock.lock()
     target.isBarred = true
-    let wasReady = target.isReady
-    if wasReady {
-      ready.remove(target)
-      if ready.isEmpty { workWithdrawn() }
-    }
+    let removed = target.isReady ? ready.remove(target) : nil
+    if removed != nil, ready.isEmpty { workWithdrawn() }
     lock.unlock()
-    // The queue's own hold, let go outside the lock. The caller has another.
-    if wasReady { Unmanaged.passUnretained(target).release() }
+    removed?.release()
+  }
+
+  /// Gives the first target its turn. The lock is held, and let go meanwhile: a target may end in its own turn.
+  final func giveTurn(_ thread: UnsafeMutablePointer<ThreadRecord>, limit: Int) -> DeliveryTarget.Turn {
+    guard let target = ready.popFirst() else { return DeliveryTarget.Turn() }
+    lock.unlock()
+    let turn = target._withUnsafeGuaranteedRef { $0.takeTurn(thread, limit: limit) }
+    lock.lock()
+    if turn.hasMore, !target._withUnsafeGuaranteedRef({ $0.isBarred }) {
+      ready.append(target)
+    } else {
+      lock.unlock()
+      target.release()
+      lock.lock()
+    }
+    return turn
   }
 
   /// Whether `thread` is the one that gives turns here just now, so that it would wait for itself.
@@ -79,7 +114,7 @@ package class Executor {
   }
 }
 
-/// The targets whose turn is due, in order. Each is held once. Guarded by its executor's lock.
+/// The targets whose turn is due, in order. Holds each once. Guarded by its executor's lock.
 struct ReadyQueue: ~Copyable {
   private var first: Unmanaged<DeliveryTarget>?
   private var last: Unmanaged<DeliveryTarget>?
@@ -87,42 +122,46 @@ struct ReadyQueue: ~Copyable {
 
   var isEmpty: Bool { count == 0 }
 
-  mutating func append(_ target: DeliveryTarget) {
-    let added = Unmanaged.passRetained(target)
-    target.isReady = true
-    target.previousReady = last
-    target.nextReady = nil
-    if let last {
-      last._withUnsafeGuaranteedRef { $0.nextReady = added }
-    } else {
-      first = added
+  /// Takes over the caller's hold.
+  mutating func append(_ target: Unmanaged<DeliveryTarget>) {
+    let last = last
+    target._withUnsafeGuaranteedRef {
+      $0.isReady = true
+      $0.previousReady = last
+      $0.nextReady = nil
     }
-    last = added
+    if let last {
+      last._withUnsafeGuaranteedRef { $0.nextReady = target }
+    } else {
+      first = target
+    }
+    self.last = target
     count += 1
   }
 
   /// The queue's hold passes to the caller.
-  mutating func popFirst() -> DeliveryTarget? {
-    guard let target = first?.takeUnretainedValue() else { return nil }
-    remove(target)
-    return Unmanaged.passUnretained(target).takeRetainedValue()
+  mutating func popFirst() -> Unmanaged<DeliveryTarget>? {
+    guard let first else { return nil }
+    return first._withUnsafeGuaranteedRef { remove($0) }
   }
 
   /// Takes one out; the queue's hold passes to the caller.
-  mutating func remove(_ target: DeliveryTarget) {
-    if let previous = target.previousReady {
-      previous._withUnsafeGuaranteedRef { $0.nextReady = target.nextReady }
+  mutating func remove(_ target: DeliveryTarget) -> Unmanaged<DeliveryTarget> {
+    let (previous, next) = (target.previousReady, target.nextReady)
+    if let previous {
+      previous._withUnsafeGuaranteedRef { $0.nextReady = next }
     } else {
-      first = target.nextReady
+      first = next
     }
-    if let next = target.nextReady {
-      next._withUnsafeGuaranteedRef { $0.previousReady = target.previousReady }
+    if let next {
+      next._withUnsafeGuaranteedRef { $0.previousReady = previous }
     } else {
-      last = target.previousReady
+      last = previous
     }
     target.previousReady = nil
     target.nextReady = nil
     target.isReady = false
     count -= 1
+    return Unmanaged.passUnretained(target)
   }
 }

@@ -98,6 +98,11 @@ package final class Service: DeliveryTarget {
     if turn.isClosed { stream.forgetService() }
     return turn
   }
+
+  override func closeWithDispatcher() -> [Ending] {
+    _ = TokenTable.withdraw(token, .service)
+    return beginClose()
+  }
 }
 
 // MARK: - Reading
@@ -172,13 +177,8 @@ extension Service {
     beginClose().settle(mayWait: !Callback.isRunning)
   }
 
-  override func closeWithDispatcher() -> [Ending] {
-    _ = TokenTable.withdraw(token, .service)
-    return beginClose()
-  }
-
   /// Sees to it that no callback begins any more. May be called more than once.
-  private func beginClose() -> [Ending] {
+  fileprivate func beginClose() -> [Ending] {
     let thread = ThreadRecord.current
     stream.lock.lock()
     state.isClosed = true
@@ -196,12 +196,13 @@ extension Service {
 
     executor?.bar(self)
     unread.releaseAll()
-    var endings = [Ending(target: self, needsFence: deliverer != 0 && deliverer != UInt(bitPattern: thread))]
+    let isWalked = deliverer != 0 && deliverer != UInt(bitPattern: thread)
+    var endings = [Ending(target: self, needsFence: isWalked)]
     observers.forEach { subscription in
       _ = TokenTable.withdraw(subscription.token, .subscription)
-      endings.append(subscription.beginEnd(isWalked: deliverer != 0, on: thread))
+      endings.append(subscription.beginEnd(isWalked: isWalked, on: thread))
     }
-    for subscription in leaving { endings.append(subscription.beginEnd(isWalked: deliverer != 0, on: thread)) }
+    for subscription in leaving { endings.append(subscription.beginEnd(isWalked: isWalked, on: thread)) }
     observers.dispose()
     suspended?.observers.dispose()
     // A delivery under way lets it go when it ends.

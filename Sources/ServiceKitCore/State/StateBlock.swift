@@ -18,17 +18,19 @@ struct StateBlock: ~Copyable {
 
   /// What the header takes, so that the bytes behind it are aligned to 16.
   static var headerSize: Int { (MemoryLayout<StateBlock>.size + 15) & ~15 }
-  /// More than any address space has: a size beyond it is a mistake, or an attack.
-  static var largestSize: Int { UInt.bitWidth == 64 ? 1 << 47 : 1 << 30 }
+
 }
 
 /// A reference to a ``StateBlock``. Whoever keeps one retains it, and releases it exactly once.
 ///
 /// A release may run the program's `data_free`: never with a lock held.
-struct State {
+package struct State {
   let block: UnsafeMutablePointer<StateBlock>
 
-  /// A copy of `size` bytes, which must be at least 0 and no more than ``StateBlock/largestSize``.
+  /// More than any address space has: a size beyond it is a mistake, or an attack.
+  package static var largestSize: Int { UInt.bitWidth == 64 ? 1 << 47 : 1 << 30 }
+
+  /// A copy of `size` bytes, which must be at least 0 and no more than ``largestSize``.
   static func copy(
     _ bytes: UnsafeRawPointer?, _ size: Int, on thread: UnsafeMutablePointer<ThreadRecord>
   ) -> State {

@@ -144,7 +144,12 @@ extension Stream {
   /// Delivers on a sender's thread, which has taken the role. The lock is held, and is not any more on return.
   @inline(__always)
   private func deliver(first: State?, on thread: UnsafeMutablePointer<ThreadRecord>) {
-    guard let service else { return }
+    guard let service else {
+      // Closed since the role was taken.
+      lock.unlock()
+      first?.release()
+      return
+    }
     let isClosed = service._withUnsafeGuaranteedRef {
       $0.deliver(first: first, on: thread, limit: Int.max).isClosed
     }

@@ -47,6 +47,21 @@ package final class Subscription: DeliveryTarget {
   override func takeTurn(_ thread: UnsafeMutablePointer<ThreadRecord>, limit: Int) -> Turn {
     drain(on: thread, limit: limit)
   }
+
+  override func closeWithDispatcher() -> [Ending] {
+    _ = TokenTable.withdraw(token, .subscription)
+    return [beginCancel()]
+  }
+
+  override func becameQuiet() {
+    let stream = service.stream
+    stream.lock.lock()
+    if isLeaving {
+      isLeaving = false
+      service.state.stopWaiting(for: self)
+    }
+    stream.lock.unlock()
+  }
 }
 
 // MARK: - Observing
@@ -188,26 +203,20 @@ extension Subscription {
     [beginCancel()].settle(mayWait: mayWait && !Callback.isRunning)
   }
 
-  override func closeWithDispatcher() -> [Ending] {
-    _ = TokenTable.withdraw(token, .subscription)
-    return [beginCancel()]
-  }
-
-  private func beginCancel() -> Ending {
+  fileprivate func beginCancel() -> Ending {
     let thread = ThreadRecord.current
     let stream = service.stream
     stream.lock.lock()
     let listed = service.state.observers.remove(self)
-    let isWalked = stream.hasService(service) && stream.state.deliverer != 0
+    let deliverer = stream.hasService(service) ? stream.state.deliverer : 0
     // Whoever closes the service meanwhile has to wait for a callback that may still be running.
-    let mayBeInside = isWalked || executor != nil || gate.isMarked(CallbackGate.Mark.catchingUp)
+    let mayBeInside = deliverer != 0 || executor != nil || gate.isMarked(CallbackGate.Mark.catchingUp)
     if listed != nil, mayBeInside {
       isLeaving = true
       service.state.leaving.append(self)
     }
     stream.lock.unlock()
-    let ending = beginEnd(
-      isWalked: isWalked && stream.state.deliverer != UInt(bitPattern: thread), on: thread)
+    let ending = beginEnd(isWalked: deliverer != 0 && deliverer != UInt(bitPattern: thread), on: thread)
     listed?.release()
     return ending
   }
@@ -226,15 +235,5 @@ extension Subscription {
     kept.releaseAll()
     taken.releaseAll()
     return Ending(target: self, needsFence: isWalked || (drainer != 0 && drainer != UInt(bitPattern: thread)))
-  }
-
-  override func becameQuiet() {
-    let stream = service.stream
-    stream.lock.lock()
-    if isLeaving {
-      isLeaving = false
-      service.state.stopWaiting(for: self)
-    }
-    stream.lock.unlock()
   }
 }

@@ -7,7 +7,7 @@ extension Subscription {
   func receive(
     _ state: State, _ view: UnsafeMutablePointer<svk_state>, on thread: UnsafeMutablePointer<ThreadRecord>
   ) -> Bool {
-    guard gate.marks.load(ordering: .acquiring) == 0, let onState = gate.onState else {
+    guard gate.isUnmarked, let onState = gate.onState else {
       return receiveSlowly(state, on: thread)
     }
     let isOpen = gate.enter(thread)
