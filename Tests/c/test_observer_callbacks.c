@@ -260,6 +260,8 @@ struct phoenix {
 static void replace_self(struct watch *watch, const svk_state *state) {
   struct phoenix *phoenix = watch->context;
   CHECK_STATUS(svk_subscription_cancel(watch->subscription), SVK_DEFERRED);
+  if (phoenix->used == 30) /* one that is added in a delivery may be part of it, but not for ever */
+    return;
   struct watch *next = &phoenix->watches[phoenix->used++];
   next->context = phoenix;
   next->on_state = replace_self;
@@ -278,11 +280,9 @@ static void test_replace_self(void) {
   phoenix.watches[0].context = &phoenix;
   phoenix.watches[0].on_state = replace_self;
   observe(base.service, &phoenix.watches[0], SVK_DELIVER_INLINE, NULL);
-  /* One that is added while a state is handed out may get that state too, and then replaces itself again. Stop
-   * that: nothing says it may not, but it must not be endless. */
   for (int i = 0; i < 5; i++)
     CHECK_OK(send_number(base.stream, i));
-  CHECK(phoenix.used > 10);
+  CHECK(phoenix.used > 10 && phoenix.used < 30);
   for (int i = 0; i < phoenix.used - 1; i++) {
     CHECK_EQ(phoenix.watches[i].count, 1);
     CHECK_EQ(phoenix.watches[i].freed, 1);

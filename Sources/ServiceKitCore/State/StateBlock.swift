@@ -36,6 +36,7 @@ package struct State {
   ) -> State {
     let block = BlockCache.take(size, on: thread)
     let data = UnsafeMutableRawPointer(block) + StateBlock.headerSize
+    block.pointee.version = 0
     block.pointee.data = data
     block.pointee.size = size
     if let bytes, size > 0 { memcpy(data, bytes, size) }
