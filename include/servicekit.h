@@ -715,9 +715,9 @@ SVK_API svk_container *svk_container_shared(void);
  * instances, dependents first.
  *
  * The token ends at once. Handles still held are logged, each by its key, as warnings; they stay usable
- * until they are released, and their instances are destroyed then. Resolves that are waiting, resolves
- * that come meanwhile, svk_require in the factories still running, and everything else on the container
- * answer SVK_INVALID_HANDLE. Pinned instances are given up. Singletons and their registrations stay.
+ * until they are released, and their instances are destroyed then. Resolves that wait for a factory in
+ * progress, resolves that come meanwhile, svk_require in the factories still running, and everything else
+ * on the container answer SVK_INVALID_HANDLE. Pinned instances are given up. Singletons and their registrations stay.
  * Children stay, with their own registrations.
  *
  * Waits for factories of this container that run on other threads, except when called from inside a

@@ -22,7 +22,7 @@ static CHECK_UNUSED int64_t now_ns(void) {
 
 /* Whether poll sees something to read, now. */
 static CHECK_UNUSED int readable(int fd) {
-  struct pollfd entry = {fd, POLLIN, 0};
+  struct pollfd entry = { fd, POLLIN, 0 };
   return poll(&entry, 1, 0) == 1 && (entry.revents & POLLIN) != 0;
 }
 
@@ -51,13 +51,13 @@ struct watch {
   long last_number;
   pthread_t thread; /* of the last call */
 
-  struct counter calls;           /* of on_state and on_finish, when they are done */
-  _Atomic int inside, quiet;      /* quiet: no call may come any more */
-  _Atomic int finished, freed;    /* calls of on_finish and user_data_free */
-  _Atomic int entered;            /* calls of on_state that have begun */
+  struct counter calls;        /* of on_state and on_finish, when they are done */
+  _Atomic int inside, quiet;   /* quiet: no call may come any more */
+  _Atomic int finished, freed; /* calls of on_finish and user_data_free */
+  _Atomic int entered;         /* calls of on_state that have begun */
 };
 
-#define WATCH_INIT {.calls = COUNTER_INIT}
+#define WATCH_INIT { .calls = COUNTER_INIT }
 
 static CHECK_UNUSED long number_of(const svk_state *state) {
   long number = -1;
@@ -173,7 +173,8 @@ static CHECK_UNUSED svk_observer_options observer_options(struct watch *watch, i
 }
 
 /* Fills in watch->subscription, and gives it. */
-static CHECK_UNUSED svk_subscription *observe_with(svk_service *service, const svk_observer_options *options) {
+static CHECK_UNUSED svk_subscription *observe_with(svk_service *service,
+                                                   const svk_observer_options *options) {
   struct watch *watch = options->user_data;
   MUST_OK(svk_service_observe(service, options, &watch->subscription));
   MUST(watch->subscription != NULL);
@@ -258,7 +259,7 @@ static CHECK_UNUSED void check_next(svk_subscription *subscription, uint64_t ver
   check_number(taken, number, "number", file, line);
   check_number((long long)taken_dropped, (long long)dropped, "dropped", file, line);
 }
-#define CHECK_NEXT(subscription, version, number, dropped)                                                   \
+#define CHECK_NEXT(subscription, version, number, dropped) \
   check_next((subscription), (version), (number), (dropped), __FILE__, __LINE__)
 
 static CHECK_UNUSED uint64_t dropped_total(svk_subscription *subscription) {

@@ -328,10 +328,10 @@ static void test_forged(void) {
       continue;
     for (unsigned bit = 0; bit < sizeof word * 8; bit++) {
       check_forged(word ^ (uintptr_t)1 << bit);
-      for (unsigned other = 0; other < bit; other++)
+      for (unsigned other = bit % (check_slow() ? 16 : 1); other < bit; other += check_slow() ? 16 : 1)
         check_forged(word ^ (uintptr_t)1 << bit ^ (uintptr_t)1 << other);
     }
-    for (uintptr_t distance = 1; distance < 100; distance++) {
+    for (uintptr_t distance = 1; distance < 20; distance++) {
       check_forged(word + distance);
       check_forged(word - distance);
     }

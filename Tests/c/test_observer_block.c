@@ -54,7 +54,7 @@ static void test_the_sender_waits(void) {
   struct watch watch = WATCH_INIT;
   open_base();
   observe_blocking(&watch, SVK_DELIVER_DISPATCHER, 2);
-  struct sender sender = {.count = 50};
+  struct sender sender = { .count = 50 };
   sender.thread = start_thread(sender_run, &sender);
   for (int i = 1; i <= 50; i++) {
     let_others_run();
@@ -77,12 +77,12 @@ static void test_the_sender_waits(void) {
 static void test_the_sender_waits_for_a_puller(void) {
   open_base();
   svk_subscription *pull = observe_pull(base.service, 0, SVK_BUFFER_BLOCK, 1);
-  struct sender sender = {.count = 50};
+  struct sender sender = { .count = 50 };
   sender.thread = start_thread(sender_run, &sender);
   for (int i = 1; i <= 50; i++) {
     uint64_t version;
     CHECK(atomic_load(&sender.sent) <= i);
-    CHECK_OK(svk_subscription_next_copy(pull, FOR_EVER, &(long){0}, sizeof(long), NULL, &version, NULL));
+    CHECK_OK(svk_subscription_next_copy(pull, FOR_EVER, &(long){ 0 }, sizeof(long), NULL, &version, NULL));
     CHECK_EQ(version, i);
   }
   join_thread(sender.thread);
@@ -95,7 +95,7 @@ static void test_the_sender_waits_for_the_worker(void) {
   struct watch watch = WATCH_INIT;
   open_base();
   observe_blocking(&watch, SVK_DELIVER_BACKGROUND, 1);
-  struct sender sender = {.count = iterations(2000)};
+  struct sender sender = { .count = iterations(2000) };
   sender.thread = start_thread(sender_run, &sender);
   join_thread(sender.thread);
   counter_wait(&watch.calls, sender.count);
@@ -115,7 +115,7 @@ static void test_woken_by_the_end(void) {
       open_base();
       observe_blocking(&watch, SVK_DELIVER_DISPATCHER, 1);
       observe(base.service, &other, SVK_DELIVER_INLINE, NULL);
-      struct sender sender = {.count = 5};
+      struct sender sender = { .count = 5 };
       sender.thread = start_thread(sender_run, &sender);
       if (i % 2)
         let_others_run();
@@ -152,7 +152,7 @@ static void test_finish_while_the_sender_waits(void) {
   struct watch watch = WATCH_INIT;
   open_base();
   observe_blocking(&watch, SVK_DELIVER_DISPATCHER, 1);
-  struct sender sender = {.count = 2};
+  struct sender sender = { .count = 2 };
   sender.thread = start_thread(sender_run, &sender);
   while (atomic_load(&sender.sent) < 1)
     sched_yield();
@@ -242,7 +242,8 @@ static void storm_run(int index, void *pointer) {
       svk_dispatcher_dispatch(base.dispatcher, 0, 100 * MILLISECOND, NULL);
   } else {
     uint64_t last = 0, version;
-    while (svk_subscription_next_copy(storm->pull, FOR_EVER, &(long){0}, sizeof(long), NULL, &version, NULL) == SVK_OK) {
+    while (svk_subscription_next_copy(storm->pull, FOR_EVER, &(long){ 0 }, sizeof(long), NULL, &version,
+                                      NULL) == SVK_OK) {
       if (version != last + 1)
         CHECK_EQ(version, last + 1);
       last = version;
@@ -252,7 +253,7 @@ static void storm_run(int index, void *pointer) {
 }
 
 static void test_storm(void) {
-  struct storm storm = {.queued = WATCH_INIT, .background = WATCH_INIT, .each = iterations(4000)};
+  struct storm storm = { .queued = WATCH_INIT, .background = WATCH_INIT, .each = iterations(4000) };
   atomic_store(&storm.sending, 2);
   open_base();
   observe_blocking(&storm.queued, SVK_DELIVER_DISPATCHER, 2);

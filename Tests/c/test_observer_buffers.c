@@ -181,7 +181,7 @@ static void test_states_during_a_callback(void) {
   for (int32_t delivery = SVK_DELIVER_INLINE; delivery <= SVK_DELIVER_BACKGROUND; delivery++) {
     struct watch watch = WATCH_INIT;
     open_base();
-    struct lag lag = {base.stream, 5};
+    struct lag lag = { base.stream, 5 };
     watch.context = &lag;
     watch.on_state = send_burst;
     svk_observer_options options = observer_options(&watch, delivery, base.dispatcher);
@@ -271,9 +271,11 @@ static void test_storm(void) {
   static const struct {
     int32_t delivery, buffering;
     size_t capacity;
-  } kinds[KINDS] = {{SVK_DELIVER_DISPATCHER, SVK_BUFFER_NEWEST, 1}, {SVK_DELIVER_DISPATCHER, SVK_BUFFER_OLDEST, 3},
-                    {SVK_DELIVER_BACKGROUND, SVK_BUFFER_NEWEST, 3}, {SVK_DELIVER_BACKGROUND, SVK_BUFFER_OLDEST, 1},
-                    {SVK_DELIVER_PULL, SVK_BUFFER_NEWEST, 2},       {SVK_DELIVER_PULL, SVK_BUFFER_OLDEST, 2}};
+  } kinds[KINDS] = {
+    { SVK_DELIVER_DISPATCHER, SVK_BUFFER_NEWEST, 1 }, { SVK_DELIVER_DISPATCHER, SVK_BUFFER_OLDEST, 3 },
+    { SVK_DELIVER_BACKGROUND, SVK_BUFFER_NEWEST, 3 }, { SVK_DELIVER_BACKGROUND, SVK_BUFFER_OLDEST, 1 },
+    { SVK_DELIVER_PULL, SVK_BUFFER_NEWEST, 2 },       { SVK_DELIVER_PULL, SVK_BUFFER_OLDEST, 2 }
+  };
   open_base();
   struct storm *storm = calloc(1, sizeof *storm);
   MUST(storm != NULL);

@@ -42,7 +42,7 @@ static void add_two(struct watch *watch, const svk_state *state) {
 
 static void test_added_inside(void) {
   for (int by_observer = 0; by_observer < 2; by_observer++) {
-    struct adding adding = {{WATCH_INIT, WATCH_INIT}, 0};
+    struct adding adding = { { WATCH_INIT, WATCH_INIT }, 0 };
     struct watch observer = WATCH_INIT;
     open_base();
     observe(base.service, &observer, SVK_DELIVER_INLINE, NULL);

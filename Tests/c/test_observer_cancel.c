@@ -172,7 +172,8 @@ static void cancel_opponent(struct watch *watch, const svk_state *state) {
   if (duel->close)
     duel->statuses[own] = svk_service_close(duel->services[!own]);
   else
-    duel->statuses[own] = duel->nowait ? svk_subscription_cancel_nowait(opponent) : svk_subscription_cancel(opponent);
+    duel->statuses[own] =
+        duel->nowait ? svk_subscription_cancel_nowait(opponent) : svk_subscription_cancel(opponent);
   pthread_barrier_wait(&duel->meet); /* both have asked */
   CHECK_EQ(duel->watches[0].freed + duel->watches[1].freed, 0);
   pthread_barrier_wait(&duel->meet);
@@ -186,7 +187,7 @@ static void duel_run(int index, void *pointer) {
 static void test_two_cancel_each_other(void) {
   for (int i = iterations(200); i > 0; i--)
     for (int way = 0; way < 3; way++) {
-      struct duel duel = {.watches = {WATCH_INIT, WATCH_INIT}, .nowait = way == 1, .close = way == 2};
+      struct duel duel = { .watches = { WATCH_INIT, WATCH_INIT }, .nowait = way == 1, .close = way == 2 };
       pthread_barrier_init(&duel.meet, NULL, 2);
       for (int j = 0; j < 2; j++) {
         duel.streams[j] = new_stream(SVK_BUFFER_UNBOUNDED, 0);

@@ -4,13 +4,14 @@
  */
 #include "check_state.h"
 
-/* A subscription with a life of its own. It is freed by its user_data_free: a late callback touches freed memory. */
+/* A subscription with a life of its own. It is freed by its user_data_free: a late callback touches freed
+ * memory. */
 struct subject {
   struct storm *storm;
   _Atomic int quiet; /* cancelled, with SVK_OK */
   _Atomic int inside, calls, finished;
   _Atomic(svk_subscription *) subscription; /* once it is known */
-  int cancel_at; /* cancels itself from this call on; 0: never */
+  int cancel_at;                            /* cancels itself from this call on; 0: never */
   uint64_t last;
 };
 

@@ -218,7 +218,7 @@ static void finish_given(struct watch *watch, const svk_state *state) {
 }
 
 static void test_ends_from_the_first_callback(void) {
-  void (*const ways[])(struct watch *, const svk_state *) = {cancel_given, close_given, finish_given};
+  void (*const ways[])(struct watch *, const svk_state *) = { cancel_given, close_given, finish_given };
   for (int i = 0; i < 3; i++) {
     struct watch watch = WATCH_INIT;
     svk_stream *stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
@@ -285,7 +285,7 @@ static void begin_run(int index, void *pointer) {
     return;
   }
   for (int i = 0; atomic_load(&storm->sending) > 0; i++) {
-    struct beginner beginner = {.flags = i % 4 ? SVK_OBSERVE_CURRENT : 0};
+    struct beginner beginner = { .flags = i % 4 ? SVK_OBSERVE_CURRENT : 0 };
     svk_observer_options options = SVK_OBSERVER_OPTIONS_INIT;
     options.flags = beginner.flags;
     options.delivery = index == 2 ? SVK_DELIVER_INLINE : SVK_DELIVER_DISPATCHER;
@@ -318,7 +318,7 @@ static void begin_run(int index, void *pointer) {
 }
 
 static void test_no_gap(void) {
-  struct begin_storm storm = {.each = iterations(40000)};
+  struct begin_storm storm = { .each = iterations(40000) };
   storm.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
   storm.service = new_inline_service(storm.stream);
   storm.dispatcher = new_dispatcher();

@@ -213,9 +213,9 @@ static void test_shared_user_data(void) {
   observer.user_data = &options;
   observer.user_data_free = shared_free;
   for (int i = 0; i < 5; i++)
-    CHECK_OK(svk_service_observe(service, &observer, &(svk_subscription *){NULL}));
+    CHECK_OK(svk_service_observe(service, &observer, &(svk_subscription *){ NULL }));
   observer.user_data = NULL; /* NULL is a value like any other */
-  CHECK_OK(svk_service_observe(service, &observer, &(svk_subscription *){NULL}));
+  CHECK_OK(svk_service_observe(service, &observer, &(svk_subscription *){ NULL }));
   CHECK_OK(send_number(stream, 1));
   CHECK_EQ(shared_frees, 0);
   CHECK_OK(svk_service_close(service));

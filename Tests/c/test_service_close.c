@@ -3,7 +3,7 @@
 
 static void test_what_it_ends(void) {
   svk_dispatcher *dispatcher = new_dispatcher();
-  struct watch watch = WATCH_INIT, watches[4] = {WATCH_INIT, WATCH_INIT, WATCH_INIT, WATCH_INIT};
+  struct watch watch = WATCH_INIT, watches[4] = { WATCH_INIT, WATCH_INIT, WATCH_INIT, WATCH_INIT };
   svk_stream *stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
   svk_service *service = new_service(stream, SVK_DELIVER_INLINE, NULL, &watch, 0);
   for (int32_t i = 0; i < 4; i++)
@@ -33,7 +33,7 @@ static void test_what_it_ends(void) {
   svk_stream_finish(stream);
   CHECK_EQ(watch.finished, 0);
   CHECK_OK(svk_stream_destroy(stream)); /* it was not destroyed */
-  CHECK_EQ(number_of(&state), 1); /* snapshots stay valid */
+  CHECK_EQ(number_of(&state), 1);       /* snapshots stay valid */
   CHECK_OK(svk_snapshot_release(snapshot));
   CHECK_OK(svk_dispatcher_destroy(dispatcher));
 }
@@ -92,7 +92,8 @@ static void check_close_inside(int32_t delivery, int by_observer) {
   }
   CHECK_EQ(closer->count, 1); /* nothing new starts */
   drain(dispatcher);
-  while (atomic_load(&watch.freed) == 0 || atomic_load(&observer.freed) == 0 || atomic_load(&later.freed) == 0)
+  while (atomic_load(&watch.freed) == 0 || atomic_load(&observer.freed) == 0 ||
+         atomic_load(&later.freed) == 0)
     sched_yield();
   CHECK_EQ(watch.finished + observer.finished + later.finished, 0);
   if (!by_observer)
@@ -277,7 +278,8 @@ static void storm_run(int index, void *pointer) {
 }
 
 static void check_storm(int32_t delivery) {
-  struct close_storm storm = {.watch = WATCH_INIT, .observers = {WATCH_INIT, WATCH_INIT, WATCH_INIT, WATCH_INIT}};
+  struct close_storm storm = { .watch = WATCH_INIT,
+                               .observers = { WATCH_INIT, WATCH_INIT, WATCH_INIT, WATCH_INIT } };
   storm.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
   storm.dispatcher = new_dispatcher();
   storm.service = new_service(storm.stream, delivery, storm.dispatcher, &storm.watch, 0);

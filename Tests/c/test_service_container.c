@@ -43,8 +43,8 @@ static svk_factory_options factory_options(struct source *source) {
 }
 
 static void test_live_and_preview(void) {
-  struct source sources[2] = {{.value = 100}, {.value = 200}};
-  static const char *const contexts[] = {"live", "preview"};
+  struct source sources[2] = { { .value = 100 }, { .value = 200 } };
+  static const char *const contexts[] = { "live", "preview" };
   for (int i = 0; i < 2; i++) {
     svk_container *container = NULL;
     MUST_OK(svk_container_create(&container));
@@ -100,8 +100,8 @@ static svk_status create_sending(svk_resolver *resolver, void **instance, void *
 }
 
 static void test_callbacks_and_factories(void) {
-  struct source source = {.value = 1};
-  struct mix mix = {NULL, &source, 0};
+  struct source source = { .value = 1 };
+  struct mix mix = { NULL, &source, 0 };
   struct watch watch = WATCH_INIT;
   MUST_OK(svk_container_create(&mix.container));
   svk_factory_options options = factory_options(&source);

@@ -1,4 +1,5 @@
-/* Many threads end the same thing, and use it meanwhile: one wins, the others are told, nothing is freed twice. */
+/* Many threads end the same thing, and use it meanwhile: one wins, the others are told, nothing is freed
+ * twice. */
 #include "check_state.h"
 
 enum { THREADS = 4 };
@@ -147,7 +148,8 @@ static void single_run(int index, void *pointer) {
     status = svk_service_close(single->token);
     break;
   case 2:
-    status = index % 2 ? svk_subscription_cancel(single->token) : svk_subscription_cancel_nowait(single->token);
+    status =
+        index % 2 ? svk_subscription_cancel(single->token) : svk_subscription_cancel_nowait(single->token);
     break;
   case 3:
     status = svk_dispatcher_destroy(single->token);
@@ -171,8 +173,8 @@ static void test_one_winner(void) {
       svk_state state;
       CHECK_OK(svk_service_acquire(service, &snapshot, &state));
       CHECK_OK(send_number(stream, 1));
-      void *tokens[] = {stream, service, subscription, dispatcher, snapshot};
-      struct single single = {.kind = kind, .token = tokens[kind]};
+      void *tokens[] = { stream, service, subscription, dispatcher, snapshot };
+      struct single single = { .kind = kind, .token = tokens[kind] };
       run_threads(THREADS, single_run, &single);
       CHECK_EQ(single.winners, 1);
       CHECK_EQ(observer.freed, kind == 1 || kind == 2 || kind == 3);
@@ -192,10 +194,12 @@ static void test_one_winner(void) {
 
 /* Every order of the end is safe. */
 static void test_every_order(void) {
-  static const int orders[24][4] = {{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 2, 1, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {0, 3, 2, 1},
-                                    {1, 0, 2, 3}, {1, 0, 3, 2}, {1, 2, 0, 3}, {1, 2, 3, 0}, {1, 3, 0, 2}, {1, 3, 2, 0},
-                                    {2, 0, 1, 3}, {2, 0, 3, 1}, {2, 1, 0, 3}, {2, 1, 3, 0}, {2, 3, 0, 1}, {2, 3, 1, 0},
-                                    {3, 0, 1, 2}, {3, 0, 2, 1}, {3, 1, 0, 2}, {3, 1, 2, 0}, {3, 2, 0, 1}, {3, 2, 1, 0}};
+  static const int orders[24][4] = { { 0, 1, 2, 3 }, { 0, 1, 3, 2 }, { 0, 2, 1, 3 }, { 0, 2, 3, 1 },
+                                     { 0, 3, 1, 2 }, { 0, 3, 2, 1 }, { 1, 0, 2, 3 }, { 1, 0, 3, 2 },
+                                     { 1, 2, 0, 3 }, { 1, 2, 3, 0 }, { 1, 3, 0, 2 }, { 1, 3, 2, 0 },
+                                     { 2, 0, 1, 3 }, { 2, 0, 3, 1 }, { 2, 1, 0, 3 }, { 2, 1, 3, 0 },
+                                     { 2, 3, 0, 1 }, { 2, 3, 1, 0 }, { 3, 0, 1, 2 }, { 3, 0, 2, 1 },
+                                     { 3, 1, 0, 2 }, { 3, 1, 2, 0 }, { 3, 2, 0, 1 }, { 3, 2, 1, 0 } };
   for (int i = 0; i < 24; i++)
     for (int queued = 0; queued < 2; queued++) {
       struct ends *ends = ends_create(queued ? SVK_DELIVER_DISPATCHER : SVK_DELIVER_INLINE);
@@ -208,7 +212,8 @@ static void test_every_order(void) {
           CHECK_OK(svk_stream_destroy(ends->stream));
           break;
         case 1:
-          CHECK_STATUS(svk_service_close(ends->service), queued && dispatcher_gone ? SVK_INVALID_HANDLE : SVK_OK);
+          CHECK_STATUS(svk_service_close(ends->service),
+                       queued && dispatcher_gone ? SVK_INVALID_HANDLE : SVK_OK);
           break;
         case 2:
           CHECK_OK(svk_dispatcher_destroy(ends->dispatcher));

@@ -1,4 +1,5 @@
-/* Nothing grows with the number of sends, or of created and ended streams, services, observers, dispatchers. */
+/* Nothing grows with the number of sends, or of created and ended streams, services, observers, dispatchers.
+ */
 #include "check_state.h"
 
 #include <dirent.h>
@@ -57,7 +58,7 @@ static void close_all(void) {
 }
 
 static void sends(int times) {
-  long bytes[8] = {0};
+  long bytes[8] = { 0 };
   for (int i = 0; i < times; i++) {
     bytes[0] = i;
     if (svk_stream_send(stream, bytes, 1 + (size_t)i % sizeof bytes) != SVK_OK)
@@ -128,7 +129,8 @@ static void observers(int times) {
       CHECK_OK(send_number(stream, i));
     if (i % 7 == 0)
       svk_dispatcher_dispatch(dispatcher, 0, 0, NULL);
-    svk_status status = i % 4 ? svk_subscription_cancel(subscription) : svk_subscription_cancel_nowait(subscription);
+    svk_status status =
+        i % 4 ? svk_subscription_cancel(subscription) : svk_subscription_cancel_nowait(subscription);
     if (status != SVK_OK)
       CHECK_OK(status);
   }

@@ -97,9 +97,11 @@ enum {
 };
 #endif
 
-static const struct subject subjects[] = {{"svk_stream_options", STREAM_1_0, fill_stream, create_stream},
-                                          {"svk_service_options", SERVICE_1_0, fill_service, create_service},
-                                          {"svk_observer_options", OBSERVER_1_0, fill_observer, create_observer}};
+static const struct subject subjects[] = {
+  { "svk_stream_options", STREAM_1_0, fill_stream, create_stream },
+  { "svk_service_options", SERVICE_1_0, fill_service, create_service },
+  { "svk_observer_options", OBSERVER_1_0, fill_observer, create_observer }
+};
 
 static void check_subject(const struct subject *subject) {
   unsigned char *bytes = malloc(ROOM); /* so that tools see a read beyond `size` */
@@ -109,7 +111,9 @@ static void check_subject(const struct subject *subject) {
   subject->fill(bytes);
   CHECK_OK(subject->create(bytes));
 
-  static const uint32_t bad[] = {0, 1, 3, 4, 8, 4097, 4100, 5000, 65536, 0x7fffffff, 0x80000000, UINT32_MAX};
+  static const uint32_t bad[] = {
+    0, 1, 3, 4, 8, 4097, 4100, 5000, 65536, 0x7fffffff, 0x80000000, UINT32_MAX
+  };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     *size = bad[i];
     CHECK_STATUS(subject->create(bytes), SVK_INVALID_ARGUMENT);
@@ -126,7 +130,7 @@ static void check_subject(const struct subject *subject) {
     known = sizeof(svk_service_options);
   else if (subject->create == create_observer)
     known = sizeof(svk_observer_options);
-  static const uint32_t larger[] = {1, 4, 8, 100, 1000};
+  static const uint32_t larger[] = { 1, 4, 8, 100, 1000 };
   for (size_t i = 0; i < sizeof larger / sizeof *larger; i++) {
     *size = (uint32_t)known + larger[i];
     CHECK_OK(subject->create(bytes));
@@ -223,7 +227,7 @@ static void test_gaps(void) {
   CHECK_OK(svk_stream_destroy(stream));
 }
 
-static const int32_t strange[] = {-1, 4, 5, 100, INT32_MAX, INT32_MIN};
+static const int32_t strange[] = { -1, 4, 5, 100, INT32_MAX, INT32_MIN };
 enum { STRANGE = sizeof strange / sizeof *strange };
 
 static void test_stream_options(void) {
@@ -360,7 +364,7 @@ static void test_observer_options(void) {
     }
   }
   options.delivery = SVK_DELIVER_DISPATCHER;
-  void *bad[] = {NULL, dirt, service, stream};
+  void *bad[] = { NULL, dirt, service, stream };
   for (int i = 0; i < 4; i++) {
     options.dispatcher = bad[i];
     subscription = dirt;

@@ -102,7 +102,7 @@ static void race_run(int index, void *pointer) {
 }
 
 static void check_race(int senders, int readers, int32_t delivery) {
-  struct race race = {.senders = senders, .each = iterations(12000 / senders)};
+  struct race race = { .senders = senders, .each = iterations(12000 / senders) };
   unsigned char initial[BYTES_MAX];
   memset(initial, 9, size_for(9));
   race.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
@@ -126,7 +126,8 @@ static void check_race(int senders, int readers, int32_t delivery) {
   uint64_t version = 0;
   unsigned char bytes[BYTES_MAX];
   CHECK_OK(svk_stream_finish(race.stream));
-  while (svk_service_wait(race.service, version, delivery == SVK_DELIVER_BACKGROUND ? FOR_EVER : 0, &version) == SVK_OK)
+  while (svk_service_wait(race.service, version, delivery == SVK_DELIVER_BACKGROUND ? FOR_EVER : 0,
+                          &version) == SVK_OK)
     ;
   CHECK_OK(svk_service_read(race.service, bytes, sizeof bytes, NULL, &version));
   CHECK_EQ(version, senders * race.each);
@@ -160,11 +161,11 @@ static void closing_run(int index, void *pointer) {
     return;
   }
   if (index == 1) {
-    while (svk_stream_send(race->stream, (unsigned char[64]){0}, size_for(0)) == SVK_OK)
+    while (svk_stream_send(race->stream, (unsigned char[64]){ 0 }, size_for(0)) == SVK_OK)
       ;
     return;
   }
-  svk_snapshot *snapshots[8] = {NULL};
+  svk_snapshot *snapshots[8] = { NULL };
   svk_state states[8];
   for (int i = 0;; i++) {
     int slot = i % 8;
@@ -192,8 +193,8 @@ static void closing_run(int index, void *pointer) {
 
 static void test_readers_and_a_close(void) {
   for (int i = iterations(300); i > 0; i--) {
-    struct closing closing = {.reading = 0};
-    unsigned char initial[BYTES_MAX] = {0};
+    struct closing closing = { .reading = 0 };
+    unsigned char initial[BYTES_MAX] = { 0 };
     closing.race.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
     svk_service_options options = SVK_SERVICE_OPTIONS_INIT;
     options.stream = closing.race.stream;

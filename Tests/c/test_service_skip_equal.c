@@ -27,7 +27,7 @@ static void test_skipping(void) {
   observe(service, &observer, SVK_DELIVER_INLINE, NULL);
   observe(service, &queued, SVK_DELIVER_DISPATCHER, dispatcher);
   svk_subscription *pull = observe_pull(service, 0, SVK_BUFFER_UNBOUNDED, 0);
-  static const long sends[] = {7, 7, 8, 8, 8, 7, 9, 9};
+  static const long sends[] = { 7, 7, 8, 8, 8, 7, 9, 9 };
   for (int i = 0; i < 2; i++)
     CHECK_OK(send_number(stream, sends[i])); /* equal to the initial one */
   uint64_t version = 99;
@@ -40,9 +40,9 @@ static void test_skipping(void) {
   for (int i = 2; i < 8; i++)
     CHECK_OK(send_number(stream, sends[i]));
   drain(dispatcher);
-  static const uint64_t versions[] = {3, 6, 7};
-  static const long numbers[] = {8, 7, 9};
-  struct watch *all[] = {&watch, &observer, &queued};
+  static const uint64_t versions[] = { 3, 6, 7 };
+  static const long numbers[] = { 8, 7, 9 };
+  struct watch *all[] = { &watch, &observer, &queued };
   for (int i = 0; i < 3; i++) {
     CHECK_EQ(all[i]->count, 3);
     CHECK_EQ(all[i]->dropped_sum, 0);
@@ -174,7 +174,7 @@ static void test_skipped_is_not_dropped(void) {
   svk_service *service =
       new_skipping_service(stream, SVK_DELIVER_INLINE, NULL, &watch, 0, SVK_SERVICE_SKIP_EQUAL);
   svk_subscription *pull = observe_pull(service, 0, SVK_BUFFER_NEWEST, 1);
-  static const long sends[] = {1, 1, 2, 2, 3, 3};
+  static const long sends[] = { 1, 1, 2, 2, 3, 3 };
   for (int i = 0; i < 6; i++)
     CHECK_OK(send_number(stream, sends[i]));
   CHECK_NEXT(pull, 5, 3, 2);
@@ -207,7 +207,7 @@ static void storm_run(int index, void *pointer) {
 }
 
 static void test_storm(void) {
-  struct skip_storm storm = {.each = iterations(20000)};
+  struct skip_storm storm = { .each = iterations(20000) };
   storm.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
   svk_service_options options = SVK_SERVICE_OPTIONS_INIT;
   options.flags = SVK_SERVICE_SKIP_EQUAL;

@@ -3,7 +3,7 @@
 
 static const struct api {
   int (*answer)(void);
-} api = {NULL};
+} api = { NULL };
 
 static void test_initial_state(void) {
   char *initial = strdup("initial");
@@ -28,7 +28,7 @@ static void test_initial_state(void) {
   CHECK_EQ(version, 0);
   CHECK(strcmp(text, "initial") == 0);
   svk_snapshot *snapshot = NULL;
-  svk_state state = {99, NULL, 99, 99};
+  svk_state state = { 99, NULL, 99, 99 };
   CHECK_OK(svk_service_acquire(service, &snapshot, &state));
   CHECK_EQ(state.version, 0);
   CHECK_EQ(state.size, 8);
@@ -94,7 +94,7 @@ static void test_acquire_needs_both(void) {
   svk_stream *stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
   svk_service *service = new_inline_service(stream);
   svk_snapshot *snapshot = (svk_snapshot *)&stream;
-  svk_state state = {9, &state, 9, 9};
+  svk_state state = { 9, &state, 9, 9 };
   CHECK_STATUS(svk_service_acquire(service, &snapshot, NULL), SVK_INVALID_ARGUMENT);
   CHECK(snapshot == NULL);
   CHECK_STATUS(svk_service_acquire(service, NULL, &state), SVK_INVALID_ARGUMENT);
@@ -102,7 +102,7 @@ static void test_acquire_needs_both(void) {
   CHECK_STATUS(svk_service_acquire(service, NULL, NULL), SVK_INVALID_ARGUMENT);
   CHECK_OK(svk_service_close(service));
   snapshot = (svk_snapshot *)&stream;
-  state = (svk_state){9, &state, 9, 9};
+  state = (svk_state){ 9, &state, 9, 9 };
   CHECK_STATUS(svk_service_acquire(service, &snapshot, &state), SVK_INVALID_HANDLE);
   CHECK(snapshot == NULL);
   CHECK(state.version == 0 && state.data == NULL && state.size == 0 && state.dropped == 0);

@@ -28,7 +28,14 @@ static int is_zero(const svk_state *state) {
 }
 
 /* Every function with this token as its first argument, except those for whose kind it is good. */
-enum { NO_STREAM = 1, NO_SERVICE = 2, NO_SNAPSHOT = 4, NO_SUBSCRIPTION = 8, NO_DISPATCHER = 16, NO_KIND = 31 };
+enum {
+  NO_STREAM = 1,
+  NO_SERVICE = 2,
+  NO_SNAPSHOT = 4,
+  NO_SUBSCRIPTION = 8,
+  NO_DISPATCHER = 16,
+  NO_KIND = 31
+};
 
 static void check_bad(void *token, int kinds) {
   char buffer[8];
@@ -64,7 +71,7 @@ static void check_bad(void *token, int kinds) {
     CHECK(size == 0 && first == 0);
     CHECK_STATUS(svk_service_read(token, NULL, 0, NULL, NULL), SVK_INVALID_HANDLE);
     snapshot = dirt;
-    state = (svk_state){9, dirt, 9, 9};
+    state = (svk_state){ 9, dirt, 9, 9 };
     CHECK_STATUS(svk_service_acquire(token, &snapshot, &state), SVK_INVALID_HANDLE);
     CHECK(snapshot == NULL && is_zero(&state));
     first = 99;
@@ -85,7 +92,7 @@ static void check_bad(void *token, int kinds) {
     CHECK_STATUS(svk_subscription_cancel(token), SVK_INVALID_HANDLE);
     CHECK_STATUS(svk_subscription_cancel_nowait(token), SVK_INVALID_HANDLE);
     snapshot = dirt;
-    state = (svk_state){9, dirt, 9, 9};
+    state = (svk_state){ 9, dirt, 9, 9 };
     CHECK_STATUS(svk_subscription_next(token, FOR_EVER, &snapshot, &state), SVK_INVALID_HANDLE);
     CHECK(snapshot == NULL && is_zero(&state));
     size = first = second = 99;
@@ -212,21 +219,21 @@ static void test_ended(void) {
 
 static void test_invented(void) {
   struct living living = live();
-  static const uintptr_t invented[] = {1,
-                                       2,
-                                       7,
-                                       8,
-                                       15,
-                                       16,
-                                       255,
-                                       4096,
-                                       0xffff,
-                                       0x10000,
-                                       0xffffffff,
-                                       UINTPTR_MAX,
-                                       UINTPTR_MAX - 1,
-                                       UINTPTR_MAX / 2,
-                                       UINTPTR_MAX / 2 + 1};
+  static const uintptr_t invented[] = { 1,
+                                        2,
+                                        7,
+                                        8,
+                                        15,
+                                        16,
+                                        255,
+                                        4096,
+                                        0xffff,
+                                        0x10000,
+                                        0xffffffff,
+                                        UINTPTR_MAX,
+                                        UINTPTR_MAX - 1,
+                                        UINTPTR_MAX / 2,
+                                        UINTPTR_MAX / 2 + 1 };
   for (size_t i = 0; i < sizeof invented / sizeof *invented; i++)
     check_bad((void *)invented[i], NO_KIND);
   for (int bit = 0; bit < (int)sizeof(uintptr_t) * 8; bit++)
@@ -252,7 +259,7 @@ static void test_invented(void) {
 /* Each bit of a living token turned: none of them is a token of the same kind that lives, by luck. */
 static void test_damaged(void) {
   struct living living = live();
-  void *tokens[] = {living.stream, living.service, living.snapshot, living.subscription, living.dispatcher};
+  void *tokens[] = { living.stream, living.service, living.snapshot, living.subscription, living.dispatcher };
   for (int i = 0; i < 5; i++)
     for (int bit = 0; bit < (int)sizeof(uintptr_t) * 8; bit++) {
       uintptr_t damaged = (uintptr_t)tokens[i] ^ (uintptr_t)1 << bit;
@@ -351,7 +358,7 @@ static void shaky_run(int index, void *pointer) {
 }
 
 static void test_dying_while_used(void) {
-  struct shaky shaky = {.done = 0};
+  struct shaky shaky = { .done = 0 };
   run_threads(4, shaky_run, &shaky);
 }
 

@@ -57,7 +57,7 @@ static void *waiter_run(void *pointer) {
 }
 
 static void waiter_start(struct waiter *waiter, svk_service *service, uint64_t after, int64_t timeout) {
-  *waiter = (struct waiter){.service = service, .after = after, .version = 99, .timeout = timeout};
+  *waiter = (struct waiter){ .service = service, .after = after, .version = 99, .timeout = timeout };
   waiter->thread = start_thread(waiter_run, waiter);
 }
 
@@ -70,8 +70,8 @@ static void test_woken(void) {
       struct waiter waiters[WAITERS];
       svk_dispatcher *dispatcher = new_dispatcher();
       svk_stream *stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
-      svk_service *service =
-          new_service(stream, way == BY_DISPATCHER ? SVK_DELIVER_DISPATCHER : SVK_DELIVER_INLINE, dispatcher, NULL, 0);
+      svk_service *service = new_service(
+          stream, way == BY_DISPATCHER ? SVK_DELIVER_DISPATCHER : SVK_DELIVER_INLINE, dispatcher, NULL, 0);
       for (int j = 0; j < WAITERS; j++)
         waiter_start(&waiters[j], service, 0, j ? FOR_EVER : INT64_MAX);
       for (int j = i % 2 ? 50 : 0; j > 0; j--)
@@ -93,7 +93,8 @@ static void test_woken(void) {
           CHECK_EQ(waiters[j].version, 1);
         } else {
           /* Whoever came after the close finds the token dead. */
-          CHECK(waiters[j].status == SVK_CLOSED || (way >= BY_CLOSE && waiters[j].status == SVK_INVALID_HANDLE));
+          CHECK(waiters[j].status == SVK_CLOSED ||
+                (way >= BY_CLOSE && waiters[j].status == SVK_INVALID_HANDLE));
           CHECK_EQ(waiters[j].version, 0);
         }
       }
@@ -176,7 +177,7 @@ static void chase_run(int index, void *pointer) {
 
 static void test_the_last_one_is_never_missed(void) {
   for (int i = iterations(40); i > 0; i--) {
-    struct chase chase = {.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0), .length = 1 + i * 17 % 300};
+    struct chase chase = { .stream = new_stream(SVK_BUFFER_UNBOUNDED, 0), .length = 1 + i * 17 % 300 };
     chase.service = new_inline_service(chase.stream);
     run_threads(4, chase_run, &chase);
     CHECK_OK(svk_service_close(chase.service));
@@ -200,7 +201,7 @@ static void ping_run(int index, void *pointer) {
 static void test_ping_pong(void) {
   struct chase both[2];
   for (int i = 0; i < 2; i++) {
-    both[i] = (struct chase){.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0), .length = iterations(5000)};
+    both[i] = (struct chase){ .stream = new_stream(SVK_BUFFER_UNBOUNDED, 0), .length = iterations(5000) };
     both[i].service = new_inline_service(both[i].stream);
   }
   run_threads(2, ping_run, both);
@@ -234,7 +235,7 @@ static void brief_run(int index, void *pointer) {
 }
 
 static void test_short_waits(void) {
-  struct chase chase = {.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0), .length = iterations(20000)};
+  struct chase chase = { .stream = new_stream(SVK_BUFFER_UNBOUNDED, 0), .length = iterations(20000) };
   chase.service = new_inline_service(chase.stream);
   run_threads(4, brief_run, &chase);
   CHECK_OK(svk_service_close(chase.service));
@@ -250,7 +251,7 @@ static void wait_inside(struct watch *watch, const svk_state *state) {
 
 static void test_inside_a_callback(void) {
   struct watch watch = WATCH_INIT;
-  struct chase other = {.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0), .length = 1};
+  struct chase other = { .stream = new_stream(SVK_BUFFER_UNBOUNDED, 0), .length = 1 };
   other.service = new_inline_service(other.stream);
   svk_stream *stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
   new_service(stream, SVK_DELIVER_BACKGROUND, NULL, &watch, 0);

@@ -29,7 +29,7 @@ static void *sender_run(void *pointer) {
 }
 
 static void sender_start(struct sender *sender, svk_stream *stream, int how, long number) {
-  *sender = (struct sender){.stream = stream, .how = how, .number = number};
+  *sender = (struct sender){ .stream = stream, .how = how, .number = number };
   sender->thread = start_thread(sender_run, sender);
 }
 
@@ -43,21 +43,21 @@ static void test_within(void) {
   svk_dispatcher *dispatcher = new_dispatcher();
   struct watch watch = WATCH_INIT;
   svk_stream *stream = new_stream(SVK_BUFFER_BLOCK, 2);
-  CHECK_OK(svk_stream_send_within(stream, &(long){1}, sizeof(long), 0));
-  CHECK_OK(svk_stream_send_within(stream, &(long){2}, sizeof(long), FOR_EVER));
+  CHECK_OK(svk_stream_send_within(stream, &(long){ 1 }, sizeof(long), 0));
+  CHECK_OK(svk_stream_send_within(stream, &(long){ 2 }, sizeof(long), FOR_EVER));
   /* Also while no service is attached. */
-  CHECK_STATUS(svk_stream_send_within(stream, &(long){3}, sizeof(long), 0), SVK_TIMEOUT);
+  CHECK_STATUS(svk_stream_send_within(stream, &(long){ 3 }, sizeof(long), 0), SVK_TIMEOUT);
   int64_t before = now_ns();
-  CHECK_STATUS(svk_stream_send_within(stream, &(long){3}, sizeof(long), 20 * MILLISECOND), SVK_TIMEOUT);
+  CHECK_STATUS(svk_stream_send_within(stream, &(long){ 3 }, sizeof(long), 20 * MILLISECOND), SVK_TIMEOUT);
   CHECK(now_ns() - before >= 20 * MILLISECOND);
   CHECK(svk_last_error()[0] != 0);
   CHECK_STATUS(svk_stream_send_within(stream, NULL, 1, 0), SVK_INVALID_ARGUMENT);
   new_service(stream, SVK_DELIVER_DISPATCHER, dispatcher, &watch, 0);
-  CHECK_STATUS(svk_stream_send_within(stream, &(long){3}, sizeof(long), 0), SVK_TIMEOUT);
+  CHECK_STATUS(svk_stream_send_within(stream, &(long){ 3 }, sizeof(long), 0), SVK_TIMEOUT);
   size_t count;
   CHECK_OK(svk_dispatcher_dispatch(dispatcher, 1, 0, &count));
-  CHECK_OK(svk_stream_send_within(stream, &(long){3}, sizeof(long), 0));
-  CHECK_STATUS(svk_stream_send_within(stream, &(long){4}, sizeof(long), MILLISECOND), SVK_TIMEOUT);
+  CHECK_OK(svk_stream_send_within(stream, &(long){ 3 }, sizeof(long), 0));
+  CHECK_STATUS(svk_stream_send_within(stream, &(long){ 4 }, sizeof(long), MILLISECOND), SVK_TIMEOUT);
   drain(dispatcher);
   CHECK_EQ(watch.count, 3);
   CHECK_EQ(watch.last_version, 3); /* what was not taken has no version */
@@ -158,7 +158,8 @@ static void test_woken_by_the_end(void) {
       for (int j = 0; j < 3; j++) {
         join_thread(senders[j].thread);
         /* One that came too late finds the token dead. */
-        CHECK(senders[j].status == SVK_CLOSED || (way == BY_DESTROY && senders[j].status == SVK_INVALID_HANDLE));
+        CHECK(senders[j].status == SVK_CLOSED ||
+              (way == BY_DESTROY && senders[j].status == SVK_INVALID_HANDLE));
       }
       if (way == BY_FINISH || way == BY_DESTROY) {
         CHECK_EQ(drain(dispatcher), 2);
@@ -222,7 +223,7 @@ static void send_burst(struct watch *watch, const svk_state *state) {
 static void check_full_inside(int32_t delivery, int by_observer) {
   svk_dispatcher *dispatcher = new_dispatcher();
   struct watch watch = WATCH_INIT, observer = WATCH_INIT;
-  struct burst burst = {new_stream(SVK_BUFFER_BLOCK, 2), 0, 0};
+  struct burst burst = { new_stream(SVK_BUFFER_BLOCK, 2), 0, 0 };
   watch.context = observer.context = &burst;
   (by_observer ? &observer : &watch)->on_state = send_burst;
   svk_service *service = new_service(burst.stream, delivery, dispatcher, &watch, 0);
@@ -325,7 +326,7 @@ static void storm_run(int index, void *pointer) {
 }
 
 static void check_storm(int32_t delivery, int capacity) {
-  struct block_storm storm = {.each = iterations(4000), .capacity = capacity};
+  struct block_storm storm = { .each = iterations(4000), .capacity = capacity };
   storm.stream = new_stream(SVK_BUFFER_BLOCK, (size_t)capacity);
   if (delivery == SVK_DELIVER_DISPATCHER)
     storm.dispatcher = new_dispatcher();

@@ -151,7 +151,7 @@ static void send_burst(struct watch *watch, const svk_state *state) {
 }
 
 static void test_bursts_from_a_callback(void) {
-  struct burst burst = {new_stream(SVK_BUFFER_NEWEST, 2), 5, 0};
+  struct burst burst = { new_stream(SVK_BUFFER_NEWEST, 2), 5, 0 };
   struct watch watch = WATCH_INIT;
   watch.context = &burst;
   watch.on_state = send_burst;
@@ -166,7 +166,7 @@ static void test_bursts_from_a_callback(void) {
   close_watch(&watch);
   CHECK_OK(svk_stream_destroy(burst.stream));
 
-  struct burst other = {new_stream(SVK_BUFFER_OLDEST, 2), 5, 0};
+  struct burst other = { new_stream(SVK_BUFFER_OLDEST, 2), 5, 0 };
   struct watch second = WATCH_INIT;
   second.context = &other;
   second.on_state = send_burst;

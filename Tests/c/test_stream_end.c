@@ -87,7 +87,7 @@ static void check_kept_states_come_first(int32_t delivery, int destroy) {
   if (delivery == SVK_DELIVER_BACKGROUND) /* the pull subscription sees it end: then all have been served */
     for (int i = 1; i <= 3; i++) {
       uint64_t version;
-      CHECK_OK(svk_subscription_next_copy(pull, FOR_EVER, &(long){0}, sizeof(long), NULL, &version, NULL));
+      CHECK_OK(svk_subscription_next_copy(pull, FOR_EVER, &(long){ 0 }, sizeof(long), NULL, &version, NULL));
       CHECK_EQ(version, i);
     }
   if (delivery == SVK_DELIVER_BACKGROUND) {
@@ -101,7 +101,7 @@ static void check_kept_states_come_first(int32_t delivery, int destroy) {
     for (int i = 1; i <= 3; i++)
       CHECK_NEXT(pull, i, i, 0);
   CHECK_STATUS(svk_subscription_next_copy(pull, FOR_EVER, NULL, 0, NULL, NULL, NULL), SVK_CLOSED);
-  struct watch *all[] = {&watch, &by_call, &queued, &background};
+  struct watch *all[] = { &watch, &by_call, &queued, &background };
   for (int i = 0; i < 4; i++) {
     CHECK_EQ(all[i]->count, 3);
     CHECK_EQ(all[i]->last_version, 3);
@@ -308,7 +308,7 @@ static void storm_run(int index, void *pointer) {
 
 static void check_end_storm(int32_t delivery, int destroy) {
   struct watch watch = WATCH_INIT, observer = WATCH_INIT;
-  struct end_storm storm = {.destroy = destroy};
+  struct end_storm storm = { .destroy = destroy };
   storm.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
   storm.dispatcher = new_dispatcher();
   svk_service *service = new_service(storm.stream, delivery, storm.dispatcher, &watch, 0);
@@ -366,7 +366,7 @@ static void contest_run(int index, void *pointer) {
 static void test_one_of_many_ends_it(void) {
   for (int i = iterations(300); i > 0; i--) {
     struct watch watch = WATCH_INIT;
-    struct end_contest contest = {.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0)};
+    struct end_contest contest = { .stream = new_stream(SVK_BUFFER_UNBOUNDED, 0) };
     new_service(contest.stream, SVK_DELIVER_INLINE, NULL, &watch, 0);
     CHECK_OK(send_number(contest.stream, 1));
     run_threads(4, contest_run, &contest);

@@ -369,7 +369,7 @@ static void storm_run(int index, void *pointer) {
 }
 
 static void test_storm(void) {
-  struct owned_storm storm = {.stream = new_stream(SVK_BUFFER_NEWEST, 3), .dispatcher = new_dispatcher()};
+  struct owned_storm storm = { .stream = new_stream(SVK_BUFFER_NEWEST, 3), .dispatcher = new_dispatcher() };
   atomic_store(&storm.sending, 2);
   storm.service = new_inline_service(storm.stream);
   svk_observer_options options = SVK_OBSERVER_OPTIONS_INIT;

@@ -296,7 +296,7 @@ static void nest_second(struct watch *watch, const svk_state *state) {
 }
 
 static void test_sends_from_callbacks_queue(void) {
-  struct nest nest = {NULL, WATCH_INIT, WATCH_INIT, WATCH_INIT, ""};
+  struct nest nest = { NULL, WATCH_INIT, WATCH_INIT, WATCH_INIT, "" };
   nest.service.context = nest.first.context = nest.second.context = &nest;
   nest.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
   svk_service *service = new_service(nest.stream, SVK_DELIVER_INLINE, NULL, &nest.service, 0);
@@ -351,7 +351,7 @@ static void forward(struct watch *watch, const svk_state *state) {
 }
 
 static void test_sends_to_another_stream_are_nested(void) {
-  struct pair pair = {{NULL, NULL}, {WATCH_INIT, WATCH_INIT}};
+  struct pair pair = { { NULL, NULL }, { WATCH_INIT, WATCH_INIT } };
   for (int i = 0; i < 2; i++) {
     pair.watches[i].context = &pair;
     pair.watches[i].on_state = forward;

@@ -10,7 +10,7 @@ struct producer {
   _Atomic int started, returned, freed;
 };
 
-#define PRODUCER_INIT {.watch = WATCH_INIT}
+#define PRODUCER_INIT { .watch = WATCH_INIT }
 
 static void producer_start(svk_stream *stream, void *user_data) {
   struct producer *producer = user_data;
@@ -329,8 +329,8 @@ static void attach_for_contest(int index, void *pointer) {
 
 static void test_one_of_many_attaches(void) {
   for (int i = iterations(200); i > 0; i--) {
-    struct contest contest = {.producer = PRODUCER_INIT,
-                              .watches = {WATCH_INIT, WATCH_INIT, WATCH_INIT, WATCH_INIT}};
+    struct contest contest = { .producer = PRODUCER_INIT,
+                               .watches = { WATCH_INIT, WATCH_INIT, WATCH_INIT, WATCH_INIT } };
     producer_create(&contest.producer);
     CHECK_OK(send_number(contest.producer.stream, 1));
     run_threads(4, attach_for_contest, &contest);

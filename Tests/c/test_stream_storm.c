@@ -25,12 +25,13 @@ struct storm {
 };
 
 static void see(struct seen *seen, uint64_t version, const void *data, size_t size, uint64_t dropped) {
-  long numbers[2] = {-1, -1};
+  long numbers[2] = { -1, -1 };
   if (size == sizeof numbers)
     memcpy(numbers, data, size);
   long producer = numbers[0];
   if (version != seen->last_version + 1 || dropped != 0 || producer < 0 || producer >= PRODUCERS ||
-      numbers[1] != seen->last_of[producer] + 1 || atomic_load_explicit(&seen->finished, memory_order_relaxed))
+      numbers[1] != seen->last_of[producer] + 1 ||
+      atomic_load_explicit(&seen->finished, memory_order_relaxed))
     atomic_fetch_add(&seen->errors, 1);
   else
     seen->last_of[producer]++;
@@ -48,7 +49,8 @@ static void storm_service_state(const svk_state *state, void *user_data) {
   /* Stored before it is called; only this delivery stores. */
   uint64_t version;
   size_t size;
-  svk_status status = svk_service_read(seen->storm->service, &(long[2]){0, 0}, 2 * sizeof(long), &size, &version);
+  svk_status status =
+      svk_service_read(seen->storm->service, &(long[2]){ 0, 0 }, 2 * sizeof(long), &size, &version);
   if (status != SVK_OK || version != state->version)
     atomic_fetch_add(&seen->errors, 1);
 }
@@ -108,7 +110,7 @@ static void storm_run(int index, void *pointer) {
     consume_pull(storm);
   } else {
     for (int i = 1; i <= storm->each; i++) {
-      long numbers[2] = {index, i};
+      long numbers[2] = { index, i };
       CHECK_OK(svk_stream_send(storm->stream, numbers, sizeof numbers));
     }
     if (atomic_fetch_sub(&producing, 1) == 1)
@@ -150,11 +152,12 @@ static void check_storm(int32_t delivery, int32_t buffering) {
   }
   atomic_store(&producing, PRODUCERS);
   run_threads(PRODUCERS + 2, storm_run, storm);
-  while (!atomic_load(&storm->service_seen.finished) || !atomic_load(&storm->seen[SVK_DELIVER_BACKGROUND].finished) ||
+  while (!atomic_load(&storm->service_seen.finished) ||
+         !atomic_load(&storm->seen[SVK_DELIVER_BACKGROUND].finished) ||
          !atomic_load(&storm->seen[SVK_DELIVER_INLINE].finished))
     sched_yield();
   uint64_t version;
-  CHECK_OK(svk_service_read(storm->service, &(long[2]){0, 0}, 2 * sizeof(long), NULL, &version));
+  CHECK_OK(svk_service_read(storm->service, &(long[2]){ 0, 0 }, 2 * sizeof(long), NULL, &version));
   CHECK_EQ(version, PRODUCERS * storm->each);
   CHECK_OK(svk_service_close(storm->service));
   for (int i = -1; i < DELIVERIES; i++) {
@@ -200,8 +203,8 @@ static void lanes_run(int index, void *pointer) {
 }
 
 static void test_many_streams(void) {
-  struct lanes lanes = {.each = iterations(8000)};
-  svk_service *services[8] = {NULL};
+  struct lanes lanes = { .each = iterations(8000) };
+  svk_service *services[8] = { NULL };
   for (int i = 0; i < 8; i++) {
     lanes.streams[i] = new_stream(SVK_BUFFER_UNBOUNDED, 0);
     svk_service_options options = SVK_SERVICE_OPTIONS_INIT;

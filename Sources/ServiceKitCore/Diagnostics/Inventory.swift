@@ -25,7 +25,7 @@ struct Inventory {
   var pushes = 0
 
   init(of container: Container) {
-    let surroundings = Surroundings(of: container, key: KeyView(.empty))
+    let surroundings = Surroundings.of(container)
     contexts = surroundings.contexts
     isStrict = surroundings.isStrict
     let leases = HeldHandles.count(of: container)

@@ -26,9 +26,16 @@ enum AsymmetricFence {
 
   /// The frequent side, between its write and its read.
   @inline(__always)
-  static func light() {
+  static func light() { light(isFull: isLightFull.load(ordering: .relaxed)) }
+
+  /// To be asked once before many calls of ``light(isFull:)``.
+  @inline(__always)
+  static var isFull: Bool { isLightFull.load(ordering: .relaxed) }
+
+  @inline(__always)
+  static func light(isFull: Bool) {
     platform_compiler_fence()
-    if isLightFull.load(ordering: .relaxed) { atomicMemoryFence(ordering: .sequentiallyConsistent) }
+    if isFull { atomicMemoryFence(ordering: .sequentiallyConsistent) }
   }
 
   /// The rare side, between its write and its read. Does not wait for other threads.
@@ -37,8 +44,7 @@ enum AsymmetricFence {
     #if os(Linux)
       guard isRegistered, platform_membarrier(fenceCommand) != 0 else { return }
       // A registration is inherited by forked children; should a system not do so, it is made again.
-      if platform_membarrier(registerCommand) == 0, platform_membarrier(fenceCommand) == 0 { return }
-      isLightFull.store(true, ordering: .sequentiallyConsistent)
+      if platform_membarrier(registerCommand) == 0 { _ = platform_membarrier(fenceCommand) }
     #endif
   }
 }

@@ -19,6 +19,10 @@ package final class Container: @unchecked Sendable {
 
   // Guarded by the lock.
   var settings = Settings()
+  /// Outdated once ``Answers/version`` has changed.
+  var surroundings: Surroundings?
+  /// Whether there ever was a child, which looks through this container.
+  var isParent = false
   var trace: Trace?
   var frames: [Settings] = []
   /// How many cells have a decorator of their own, so that the others need not be looked for.
@@ -45,6 +49,7 @@ package final class Container: @unchecked Sendable {
     // The first container reads the environment, rather than whoever resolves first.
     _ = ContextList.ofProcess
     let container = Container(parent: parent)
+    parent?.lock.withLock { parent?.isParent = true }
     container.token = TokenTable.add(.container, container)
     return container
   }

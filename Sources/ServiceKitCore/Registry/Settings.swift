@@ -13,41 +13,84 @@ struct Settings {
   var isTransparent: Bool { contexts == nil && isStrict == nil && decorator == nil }
 }
 
-/// What decides, apart from registrations, what a resolve gives: gathered once, from the container asked upwards.
-struct Surroundings {
-  var contexts: ContextList
-  var isStrict: Bool
-  var decorator: Decorator?
-  var trace: Trace?
+/// What decides, apart from registrations, what a container's resolves give: gathered from it and its ancestors.
+///
+/// Immutable, and kept by the container until ``Answers/version`` changes. It keeps nothing of the program's: decorators
+/// and trace functions end when they are replaced.
+final class Surroundings {
+  private let version: UInt64
+  let contexts: ContextList
+  let isStrict: Bool
+  private let hasDecorators: Bool
+  private let hasTrace: Bool
 
   /// Under `strict`, no test gets what was not made for tests.
-  var demandsTest: Bool { isStrict && contexts.hasTest }
+  let demandsTest: Bool
+  /// Whether each resolve has to be told to somebody, so that instances cannot be held ready.
+  var areWatched: Bool { hasDecorators || hasTrace }
 
-  init(of container: Container, key: KeyView) {
+  /// With no lock held.
+  private init(of container: Container) {
+    version = Answers.version
     var contexts: ContextList?
     var isStrict: Bool?
+    var hasDecorators = false
+    var hasTrace = false
+    container.forEachOpen { current in
+      contexts = contexts ?? current.settings.contexts
+      isStrict = isStrict ?? current.settings.isStrict
+      hasDecorators = hasDecorators || current.settings.decorator != nil || current.decoratedKeys > 0
+      hasTrace = hasTrace || current.trace != nil
+    }
+    self.contexts = contexts ?? ContextList.ofProcess
+    self.isStrict = isStrict ?? false
+    self.hasDecorators = hasDecorators
+    self.hasTrace = hasTrace
+    demandsTest = self.isStrict && self.contexts.hasTest
+  }
+
+  /// Those of a container, gathered anew only after something changed. With no lock held.
+  static func of(_ container: Container) -> Surroundings {
+    if let known = container.lock.withLock({ container.surroundings }), known.version == Answers.version { return known }
+    let new = Surroundings(of: container)
+    container.lock.withLock { container.surroundings = new }
+    return new
+  }
+
+  /// The decorator of a key, which goes before that of a container, the nearest first.
+  func decorator(of key: KeyView, askedOf container: Container) -> Decorator? {
+    guard hasDecorators else { return nil }
     var ofKey: Decorator?
     var ofContainer: Decorator?
-    var trace: Trace?
-    var next: Container? = container
+    container.forEachOpen { current in
+      ofKey = ofKey ?? current.table.pointee.find(key)?.pointee.state.decorator
+      ofContainer = ofContainer ?? current.settings.decorator
+    }
+    return ofKey ?? ofContainer
+  }
+
+  /// The nearest trace function.
+  func trace(askedOf container: Container) -> Trace? {
+    guard hasTrace else { return nil }
+    var found: Trace?
+    container.forEachOpen { found = found ?? $0.trace }
+    return found
+  }
+}
+
+extension Container {
+  /// Calls `body` with this container and its ancestors, each with its lock held, as far up as they are open: what is
+  /// behind a destroyed one is not looked up.
+  fileprivate func forEachOpen(_ body: (Container) -> Void) {
+    var next: Container? = self
     while let current = next {
       let isOpen = current.lock.withLock {
         guard !current.isClosed else { return false }
-        contexts = contexts ?? current.settings.contexts
-        isStrict = isStrict ?? current.settings.isStrict
-        if ofKey == nil, current.decoratedKeys > 0 {
-          ofKey = current.table.pointee.find(key)?.pointee.state.decorator
-        }
-        ofContainer = ofContainer ?? current.settings.decorator
-        trace = trace ?? current.trace
+        body(current)
         return true
       }
       next = isOpen ? current.parent : nil
     }
-    self.contexts = contexts ?? ContextList.ofProcess
-    self.isStrict = isStrict ?? false
-    decorator = ofKey ?? ofContainer
-    self.trace = trace
   }
 }
 

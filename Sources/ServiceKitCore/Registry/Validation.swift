@@ -5,6 +5,8 @@ import CServiceKit
 /// It looks at one key after the other, as they are registered at that moment.
 package enum Validation {
   package static func check(_ container: Container) throws(Failure) {
+    container.activity.begin()
+    defer { Closing.end(container) }
     var search = RequirementSearch(container)
     for key in container.registeredKeys() { try search.visit(key) }
   }
@@ -89,8 +91,8 @@ private struct Declared {
     let view = KeyView(key.view)
     let request = Request(container: container, key: view)
     do {
-      let winner = try Winner.find(request, Surroundings(of: container, key: view))
-      defer { Closing.end(winner.owner) }
+      let winner = try Winner.find(request, Surroundings.of(container))
+      defer { winner.end(request) }
       return Declared(scope: winner.scope, requiredKeys: winner.registration.requiredKeys)
     } catch {
       if error.status == SVK_NOT_FOUND { return nil }

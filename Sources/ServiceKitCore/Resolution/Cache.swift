@@ -116,7 +116,8 @@ enum Cache {
     let answer = BuildWait.wait(for: build, on: thread)
     var resolved: Resolved?
     let spent = storage.container.lock.withLock {
-      if case .outcome(.built(let instance)) = answer {
+      // A container that was closed meanwhile gives no more instances, not even to those who waited.
+      if case .outcome(.built(let instance)) = answer, !storage.container.isClosed {
         let lease = Instance.lease(instance, marks: request.marks, on: thread)
         resolved = Resolved(lease: lease, value: instance.pointee.value)
       }
@@ -134,7 +135,9 @@ enum Cache {
         return try buildAlone(request, winner, on: thread)
       }
       throw Failure(SVK_CYCLE, words: words)
-    case .outcome(.built): return Resolve.Provision(resolved: resolved!, isNew: false)
+    case .outcome(.built):
+      guard let resolved else { throw Winner.closed(request) }
+      return Resolve.Provision(resolved: resolved, isNew: false)
     }
   }
 

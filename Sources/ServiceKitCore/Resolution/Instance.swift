@@ -1,3 +1,4 @@
+import CPlatform
 import CServiceKit
 import Synchronization
 
@@ -53,7 +54,8 @@ package struct Instance: ~Copyable {
     value: UnsafeMutableRawPointer, container: Container, cell: UnsafeMutablePointer<Cell>,
     registration: Registration, scope: ScopeKind, parameter: OwnedBytes?, dependencies: [Token]
   ) -> UnsafeMutablePointer<Instance> {
-    let instance = UnsafeMutablePointer<Instance>.allocate(capacity: 1)
+    guard let memory = malloc(MemoryLayout<Instance>.size) else { abort() }
+    let instance = memory.assumingMemoryBound(to: Instance.self)
     instance.initialize(
       to: Instance(
         value: value, container: container, cell: cell, registration: registration, scope: scope,
@@ -65,7 +67,7 @@ package struct Instance: ~Copyable {
   static func free(_ instance: UnsafeMutablePointer<Instance>) {
     instance.pointee.cell.pointee.liveInstances.wrappingSubtract(1, ordering: .releasing)
     instance.deinitialize(count: 1)
-    instance.deallocate()
+    CPlatform.free(instance)
   }
 
   var parameter: ByteView { ownedParameter?.view ?? .empty }

@@ -43,8 +43,11 @@ extension Resolve {
 
   /// What ends with a resolve cannot be kept; and a custom scope's reset is there to end what it holds.
   private static func checkPinnable(_ container: Container, _ key: KeyView) throws(Failure) {
-    let winner = try Winner.find(Request(container: container, key: key), Surroundings(of: container, key: key))
-    defer { Closing.end(winner.owner) }
+    container.activity.begin()
+    defer { Closing.end(container) }
+    let request = Request(container: container, key: key)
+    let winner = try Winner.find(request, Surroundings.of(container))
+    defer { winner.end(request) }
     switch winner.scope {
     case .cached, .shared, .singleton: return
     case .unique, .default, .graph, .custom:

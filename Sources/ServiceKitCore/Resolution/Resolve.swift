@@ -67,21 +67,21 @@ package enum Resolve {
       Closing.end(request.container)
     }
     let version = Answers.version
-    let surroundings = Surroundings(of: request.container, key: request.key)
+    let surroundings = Surroundings.of(request.container)
     do {
       let winner = try Winner.find(request, surroundings)
-      defer { Closing.end(winner.owner) }
+      defer { winner.end(request) }
       let provision = try provide(request, winner, surroundings, on: thread)
       offer(provision, request, winner, surroundings, version: version)
-      if let decorator = surroundings.decorator {
+      if let decorator = surroundings.decorator(of: request.key, askedOf: request.container) {
         Callback.run {
           decorator.function(provision.resolved.value, winner.cell.keyCString, provision.isNew ? 1 : 0, decorator.userData.pointer)
         }
       }
-      surroundings.trace?.tell(winner, provision, depth: thread.pointee.resolution.depth - 1)
+      surroundings.trace(askedOf: request.container)?.tell(winner, provision, depth: thread.pointee.resolution.depth - 1)
       return provision.resolved
     } catch {
-      surroundings.trace?.tellFailure(request.key.bytes, depth: thread.pointee.resolution.depth - 1)
+      surroundings.trace(askedOf: request.container)?.tellFailure(request.key.bytes, depth: thread.pointee.resolution.depth - 1)
       throw error
     }
   }
@@ -112,7 +112,7 @@ package enum Resolve {
     _ provision: Provision, _ request: Request, _ winner: Winner, _ surroundings: Surroundings, version: UInt64
   ) {
     guard !winner.scope.isCounted, winner.registration.timeToLive == 0, !winner.registration.cachesByParameter,
-      surroundings.decorator == nil, surroundings.trace == nil, request.container.sees(winner.owner)
+      !surroundings.areWatched, request.container.sees(winner.owner)
     else { return }
     winner.owner.lock.withLock {
       let instance = LeaseTable.instance(provision.resolved.lease)
@@ -136,7 +136,8 @@ struct Winner {
   /// The registration's, with the owner's default looked up.
   let scope: ScopeKind
 
-  /// Looks through the container asked and its ancestors. What is found is at work until ``Closing/end(_:)``.
+  /// Looks through the container asked, which is at work already, and its ancestors. What is found is at work until
+  /// ``end(_:)``.
   static func find(_ request: Request, _ surroundings: Surroundings) throws(Failure) -> Winner {
     var next: Container? = request.container
     var knowsKey = false
@@ -153,7 +154,7 @@ struct Winner {
         if surroundings.demandsTest, !cell.pointee.state.hasTest { return nil }
         guard let registration = cell.pointee.state.winner(surroundings.contexts) else { return nil }
         let scope = registration.scope == .default ? container.settings.defaultScope : registration.scope
-        container.activity.begin()
+        if container !== request.container { container.activity.begin() }
         return Winner(owner: container, cell: cell, registration: registration, scope: scope)
       }
       // What is behind a destroyed parent is not looked up either.
@@ -161,13 +162,17 @@ struct Winner {
       if isClosed { break }
       if let found {
         do { try found.check(request) } catch {
-          Closing.end(container)
+          found.end(request)
           throw error
         }
         return found
       }
     }
     throw missing(request, knowsKey: knowsKey, surroundings)
+  }
+
+  func end(_ request: Request) {
+    if owner !== request.container { Closing.end(owner) }
   }
 
   private func check(_ request: Request) throws(Failure) {
@@ -188,7 +193,7 @@ struct Winner {
     }
   }
 
-  private static func closed(_ request: Request) -> Failure {
+  static func closed(_ request: Request) -> Failure {
     Failure(SVK_INVALID_HANDLE) { text in
       text.append("\"")
       text.append(request.key.bytes)

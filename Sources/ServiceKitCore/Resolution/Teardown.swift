@@ -40,16 +40,27 @@ enum Teardown {
   }
 }
 
-/// Instances whose last lease has ended, first in, first out.
+/// Instances whose last lease has ended, first in, first out. Most often there is one: then no memory is taken.
 struct EndedInstances {
-  private var instances: [UnsafeMutablePointer<Instance>] = []
-  private var first = 0
+  private var first: UnsafeMutablePointer<Instance>?
+  private var others: [UnsafeMutablePointer<Instance>] = []
+  private var taken = 0
 
-  mutating func add(_ instance: UnsafeMutablePointer<Instance>) { instances.append(instance) }
+  mutating func add(_ instance: UnsafeMutablePointer<Instance>) {
+    if first == nil, others.isEmpty { first = instance } else { others.append(instance) }
+  }
 
   mutating func next() -> UnsafeMutablePointer<Instance>? {
-    guard first < instances.count else { return nil }
-    first += 1
-    return instances[first - 1]
+    if let instance = first {
+      first = nil
+      return instance
+    }
+    guard taken < others.count else {
+      others = []
+      taken = 0
+      return nil
+    }
+    taken += 1
+    return others[taken - 1]
   }
 }

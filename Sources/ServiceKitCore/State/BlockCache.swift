@@ -10,7 +10,8 @@ struct BlockCache: ~Copyable {
   private let returned = Atomic<UnsafeMutablePointer<StateBlock>?>(nil)
   /// About how many. Two threads may miss each other's count: it only has to keep the list from growing for ever.
   private let returnedCount = Atomic<Int>(0)
-  private var lists: (FreeList, FreeList, FreeList, FreeList) = (FreeList(), FreeList(), FreeList(), FreeList())
+  /// One for each size. Only the owning thread's.
+  private let lists: UnsafeMutablePointer<FreeList>
 
   private struct FreeList {
     var first: UnsafeMutablePointer<StateBlock>?
@@ -19,8 +20,9 @@ struct BlockCache: ~Copyable {
 
   private static let classCount = 4
   /// Keeps one list of one thread below 128 KB.
-  private static func limit(_ sizeClass: Int) -> Int { 1024 >> sizeClass }
-  private static func byteCount(_ sizeClass: Int) -> Int { 128 << sizeClass }
+  @inline(__always)
+  private static func limit(_ sizeClass: Int) -> Int { 1024 &>> sizeClass }
+  private static func byteCount(_ sizeClass: Int) -> Int { 128 &<< sizeClass }
 
   /// A block with room for `size` bytes, held once. Its data, size and version are the caller's to set.
   @inline(__always)
@@ -39,12 +41,14 @@ struct BlockCache: ~Copyable {
 
   /// Takes back a block that nobody holds.
   @inline(__always)
-  static func giveBack(_ block: UnsafeMutablePointer<StateBlock>) {
+  static func giveBack(
+    _ block: UnsafeMutablePointer<StateBlock>, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) {
     guard let cache = block.pointee.cache else {
       free(block)
       return
     }
-    if cache == ThreadRecord.current.pointee.blocks {
+    if cache == thread.pointee.blocks {
       cache.pointee.push(block)
     } else {
       giveBack(block, toOther: cache)
@@ -108,36 +112,29 @@ struct BlockCache: ~Copyable {
     return cache
   }
 
-  @inline(__always)
-  private mutating func pop(_ sizeClass: Int) -> UnsafeMutablePointer<StateBlock>? {
-    withList(sizeClass) { list in
-      guard let block = list.pointee.first else { return nil }
-      list.pointee.first = block.pointee.next
-      list.pointee.count &-= 1
-      return block
-    }
+  private init() {
+    lists = .allocate(capacity: BlockCache.classCount)
+    lists.initialize(repeating: FreeList(), count: BlockCache.classCount)
   }
 
   @inline(__always)
-  private mutating func push(_ block: UnsafeMutablePointer<StateBlock>) {
-    let sizeClass = block.pointee.sizeClass
-    withList(sizeClass) { list in
-      guard list.pointee.count < BlockCache.limit(sizeClass) else {
-        free(block)
-        return
-      }
-      block.pointee.next = list.pointee.first
-      list.pointee.first = block
-      list.pointee.count &+= 1
-    }
+  private func pop(_ sizeClass: Int) -> UnsafeMutablePointer<StateBlock>? {
+    let list = lists + sizeClass
+    guard let block = list.pointee.first else { return nil }
+    list.pointee.first = block.pointee.next
+    list.pointee.count &-= 1
+    return block
   }
 
   @inline(__always)
-  private mutating func withList<Result>(
-    _ sizeClass: Int, _ body: (UnsafeMutablePointer<FreeList>) -> Result
-  ) -> Result {
-    withUnsafeMutableBytes(of: &lists) { bytes in
-      body(bytes.baseAddress!.assumingMemoryBound(to: FreeList.self) + sizeClass)
+  private func push(_ block: UnsafeMutablePointer<StateBlock>) {
+    let list = lists + block.pointee.sizeClass
+    guard list.pointee.count < BlockCache.limit(block.pointee.sizeClass) else {
+      free(block)
+      return
     }
+    block.pointee.next = list.pointee.first
+    list.pointee.first = block
+    list.pointee.count &+= 1
   }
 }

@@ -15,6 +15,8 @@ struct CallbackGate: ~Copyable {
     static let catchingUp: UInt32 = 2
     /// States were lost to a buffer since the last call.
     static let lost: UInt32 = 4
+    /// An observer that is not called on its sender's thread.
+    static let indirect: UInt32 = 8
   }
 
   private let marks: Atomic<UInt32>
@@ -62,6 +64,10 @@ struct CallbackGate: ~Copyable {
 
   @inline(__always)
   var isUnmarked: Bool { marks.load(ordering: .acquiring) == 0 }
+  @inline(__always)
+  var isClosedAndDirect: Bool {
+    marks.load(ordering: .acquiring) & (Mark.closed | Mark.indirect) == Mark.closed
+  }
   @inline(__always)
   func isMarked(_ mark: UInt32) -> Bool { marks.load(ordering: .acquiring) & mark != 0 }
   func mark(_ mark: UInt32) { marks.bitwiseOr(mark, ordering: .acquiringAndReleasing) }

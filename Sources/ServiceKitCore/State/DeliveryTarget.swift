@@ -37,6 +37,9 @@ package class DeliveryTarget {
   /// Begins its end, because its dispatcher ends.
   func closeWithDispatcher() -> [Ending] { [] }
 
+  /// Whether a call is running that is not marked in the gate.
+  var isBeingCalled: Bool { false }
+
   /// Called without a lock, once, when it has ended, no callback runs and `user_data` was freed.
   func becameQuiet() {}
 
@@ -72,7 +75,7 @@ package class DeliveryTarget {
   final func callEnded() { _ = endIfQuiet(leavingRestToWaiter: true) }
 
   private func endIfQuiet(leavingRestToWaiter: Bool) -> Bool {
-    guard gate.beginEnd() else { return false }
+    guard !isBeingCalled, gate.beginEnd() else { return false }
     gate.freeUserData()
     becameQuiet()
     let isAwaited = gate.finishEnd()

@@ -13,7 +13,7 @@ struct ObserverList: ~Copyable {
   /// A walk over the list as it is now.
   struct Walk {
     fileprivate(set) var entries: UnsafeMutablePointer<Unmanaged<Subscription>>?
-    fileprivate(set) var count: Int
+    fileprivate(set) var count = 0
 
     @inline(__always)
     subscript(index: Int) -> Unmanaged<Subscription> { (entries.unsafelyUnwrapped + index).pointee }
@@ -34,6 +34,9 @@ struct ObserverList: ~Copyable {
     isWalked = true
     return Walk(entries: entries, count: count)
   }
+
+  /// Nobody is walking, although a walk was begun: it was not worth the lock to say that it was over.
+  mutating func forgetWalk() { isWalked = false }
 
   /// True when the list was changed meanwhile, so that the walk must be disposed of, outside the lock.
   @inline(__always)

@@ -1,4 +1,5 @@
 import CServiceKit
+import Synchronization
 
 /// The right to read: the current state, and who observes it. Its state is guarded by its stream's lock.
 package final class Service: DeliveryTarget {
@@ -8,6 +9,8 @@ package final class Service: DeliveryTarget {
   var state: ServiceState
   /// How many states were lost since the last call of the service's own callback. The delivering role's.
   var lostSinceCall: UInt64 = 0
+  /// The observer that the delivering thread is calling just now, as its address; 0: none.
+  let called = Atomic<UInt>(0)
   /// Where `wait` waits.
   private let changed = WaitPoint()
   /// Set when the token is made, before anybody else knows the service.
@@ -59,16 +62,19 @@ package final class Service: DeliveryTarget {
     stream.lock.lock()
     // Its dispatcher was destroyed meanwhile, and has closed it.
     let isClosed = service.state.isClosed
-    let attachment =
-      isClosed ? .hasReader : stream.attach(service, executor == nil ? .onSenders : .elsewhere)
-    stream.lock.unlock()
-    if isClosed { return }
-
-    switch attachment {
+    if isClosed {
+      stream.lock.unlock()
+      return
+    }
+    switch stream.attach(service, executor == nil ? .onSenders : .elsewhere) {
     case .attached(let hasWork, let runsStart):
-      stream.begin(service, hasWork: hasWork, runsStart: runsStart, on: ThreadRecord.current)
-    case .hasReader: throw service.abandon(publish, because: SVK_ALREADY_EXISTS)
-    case .destroyed: throw service.abandon(publish, because: SVK_INVALID_HANDLE)
+      stream.begin(hasWork: hasWork, runsStart: runsStart, on: ThreadRecord.current)
+    case .hasReader:
+      stream.lock.unlock()
+      throw service.abandon(publish, because: SVK_ALREADY_EXISTS)
+    case .destroyed:
+      stream.lock.unlock()
+      throw service.abandon(publish, because: SVK_INVALID_HANDLE)
     }
   }
 
@@ -94,6 +100,7 @@ package final class Service: DeliveryTarget {
 
   override func takeTurn(_ thread: UnsafeMutablePointer<ThreadRecord>, limit: Int) -> Turn {
     stream.lock.lock()
+    stream.role.take(thread)
     let turn = deliver(first: nil, on: thread, limit: limit)
     if turn.isClosed { stream.forgetService() }
     return turn
@@ -184,10 +191,13 @@ extension Service {
     state.isClosed = true
     gate.mark(CallbackGate.Mark.closed)
     let isAttached = stream.hasService(self)
-    let deliverer = isAttached ? stream.state.deliverer : 0
-    var suspended: DeliveryWalk?
+    let delivery = isAttached ? stream.role.holder() : .nobody
+    let isWalked = delivery.isOther(than: thread)
+    let isIdle = !delivery.isThread
     // A delivery under way ends its own walk.
-    if deliverer == 0 { swap(&suspended, &state.suspended) }
+    let suspended = isIdle && state.isSuspended ? state.suspended : nil
+    if isIdle { state.isSuspended = false }
+    prepareListChange(delivery, isSuspended: suspended != nil)
     let observers = state.observers.takeAll()
     let leaving = state.leaving
     var unread = isAttached ? stream.detachService() : StateBuffer()
@@ -196,7 +206,6 @@ extension Service {
 
     executor?.bar(self)
     unread.releaseAll()
-    let isWalked = deliverer != 0 && deliverer != UInt(bitPattern: thread)
     var endings = [Ending(target: self, needsFence: isWalked)]
     observers.forEach { subscription in
       _ = TokenTable.withdraw(subscription.token, .subscription)
@@ -206,7 +215,12 @@ extension Service {
     observers.dispose()
     suspended?.observers.dispose()
     // A delivery under way lets it go when it ends.
-    if isAttached, deliverer == 0 { stream.forgetService() }
+    if isAttached, isIdle { stream.forgetService() }
     return endings
+  }
+
+  /// Before the list of observers is changed, with the stream's lock held: finds out whether it is being walked.
+  func prepareListChange(_ delivery: DeliveryRole.Holder, isSuspended: Bool) {
+    if !delivery.isThread, !isSuspended { state.observers.forgetWalk() }
   }
 }

@@ -1,23 +1,58 @@
 import CServiceKit
+import Synchronization
 
 /// The delivery of a service: from the stream's buffer to the current state, the service's callback and the observers.
+///
+/// Each function is called by whoever has taken the ``DeliveryRole``. None holds the lock while the program's code runs.
 extension Service {
+  /// Delivers a new state to a service that nobody delivers to, which is what nearly every send does, and then what has
+  /// come meanwhile. The stream's lock is held, and is not any more on return.
+  ///
+  /// True when the service was closed meanwhile, and the caller must let the stream forget it.
+  @inline(__always)
+  func deliverAtOnce(_ new: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+    let stream = stream
+    guard !skipsEqual, stream.state.lost == state.lostSeen else {
+      return deliver(first: new, on: thread, limit: Int.max).isClosed
+    }
+    let previous = state.current
+    state.current = new
+    signalChange()
+    let observers = state.observers.beginWalk()
+    stream.lock.unlock()
+    previous.release(on: thread)
+    thread.pointee.callbackDepth &+= 1
+    var view = new.view(dropped: 0)
+    var calls = 0
+    var index = 0
+    if gate.onState != nil { _ = callOwn(&view, on: thread) }
+    _ = callObservers(new, &view, observers, &index, lost: 0, on: thread, limit: Int.max, &calls)
+    thread.pointee.callbackDepth &-= 1
+    if stream.role.giveUpUnpinned(thread) { return false }
+    return deliverRest(observers, on: thread)
+  }
+
+  /// Something has come while a state was delivered.
+  @inline(never)
+  private func deliverRest(_ walked: ObserverList.Walk, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+    stream.lock.lock()
+    endWalk(walked)
+    return deliver(first: nil, on: thread, limit: Int.max).isClosed
+  }
+
   /// Delivers `first` and then all that comes into the buffer meanwhile, or, where `limit` is set, at most as many
   /// callbacks and only the states that are there now.
   ///
-  /// The caller holds the role and the stream's lock. The lock is not held on return, and the role is given up, unless
-  /// the turn has more. Never holds the lock while the program's code runs. `isClosed`: the service was closed
-  /// meanwhile, and the caller must let the stream forget it.
-  @inline(__always)
+  /// The stream's lock is held, and is not any more on return; then the role is given up, or, if the turn has more,
+  /// held by the next turn. `isClosed`: the service was closed meanwhile, and the stream must forget it.
   func deliver(first: State?, on thread: UnsafeMutablePointer<ThreadRecord>, limit: Int) -> Turn {
-    let stream = stream
     var turn = Turn()
-    stream.state.deliverer = UInt(bitPattern: thread)
+    var next = first
+    var walk = DeliveryWalk()
+    if !state.isSuspended { state.observers.forgetWalk() }
     // The end counts as one, too. So does a walk that was suspended.
     var remaining = limit == Int.max ? Int.max : stream.state.buffer.count &+ 2
-    var next = first
-    while true {
-      guard turn.calls < limit, remaining > 0, var walk = takeNext(&next) else { break }
+    while turn.calls < limit, remaining > 0, takeNext(&next, into: &walk) {
       stream.lock.unlock()
       remaining &-= 1
       turn.didWork = true
@@ -25,87 +60,91 @@ extension Service {
       stream.lock.lock()
       guard isComplete else {
         state.suspended = walk
+        state.isSuspended = true
         break
       }
-      if state.observers.endWalk() {
-        stream.lock.unlock()
-        walk.observers.dispose()
-        stream.lock.lock()
-      }
+      endWalk(walk.observers)
     }
-    stream.state.deliverer = 0
     if state.isClosed {
       turn.isClosed = true
       leaveClosed(next)
     } else {
-      turn.hasMore = state.suspended != nil || stream.state.hasWork(isFinished: state.isFinished)
-      stream.state.isDelivering = turn.hasMore
+      turn.hasMore = state.isSuspended || stream.state.hasWork(isFinished: state.isFinished)
+      if turn.hasMore { stream.role.takeForTurn() } else { stream.role.giveUp() }
       stream.lock.unlock()
     }
     return turn
   }
 
-  /// Unlocks and releases what a closed service was about to deliver.
-  @inline(never)
+  /// Unlocks, and releases what a closed service was about to deliver.
   private func leaveClosed(_ next: State?) {
-    var suspended: DeliveryWalk?
-    swap(&suspended, &state.suspended)
-    stream.state.isDelivering = false
+    let suspended = state.isSuspended ? state.suspended : nil
+    state.isSuspended = false
+    stream.role.giveUp()
     stream.lock.unlock()
     next?.release()
     suspended?.observers.dispose()
   }
 
-  // MARK: - What comes next
+  /// The lock is held, and let go for a moment when the list was replaced.
+  private func endWalk(_ walked: ObserverList.Walk) {
+    guard state.observers.endWalk() else { return }
+    stream.lock.unlock()
+    walked.dispose()
+    stream.lock.lock()
+  }
+}
 
+// MARK: - What comes next
+
+extension Service {
   /// What to deliver next, already stored as the current state. The lock is held; it may be let go for a moment.
-  @inline(__always)
-  private func takeNext(_ next: inout State?) -> DeliveryWalk? {
-    let stream = stream
-    if let suspended = state.suspended {
-      state.suspended = nil
-      return suspended
+  private func takeNext(_ next: inout State?, into walk: inout DeliveryWalk) -> Bool {
+    if state.isSuspended {
+      walk = state.suspended
+      state.isSuspended = false
+      return true
     }
     while !state.isClosed {
       if next == nil {
         next = stream.state.buffer.popFirst()
         stream.signalRoom()
       }
-      guard let new = next else { return takeEnd() }
+      guard let new = next else { return takeEnd(into: &walk) }
       if skipsEqual, skipIfEqual(new) {
         next = nil
         continue
       }
-      if state.isClosed { return nil }
+      if state.isClosed { return false }
       next = nil
-      let walk = makeWalk(new, replacing: state.current)
+      begin(new, replacing: state.current, &walk)
       state.current = new
       signalChange()
-      return walk
+      return true
     }
-    return nil
+    return false
   }
 
-  @inline(never)
-  private func takeEnd() -> DeliveryWalk? {
-    guard stream.state.hasEnded, !state.isFinished else { return nil }
+  private func takeEnd(into walk: inout DeliveryWalk) -> Bool {
+    guard stream.state.hasEnded, !state.isFinished else { return false }
     state.isFinished = true
     signalChange()
-    return makeWalk(nil, replacing: nil)
+    begin(nil, replacing: nil, &walk)
+    return true
   }
 
-  @inline(__always)
-  private func makeWalk(_ new: State?, replacing previous: State?) -> DeliveryWalk {
-    let lostInAll = stream.state.lost
-    let lost = lostInAll &- state.lostSeen
-    state.lostSeen = lostInAll
-    lostSinceCall &+= lost
-    return DeliveryWalk(
-      state: new, replaced: previous, observers: state.observers.beginWalk(), lost: lost, lostInAll: lostInAll)
+  private func begin(_ new: State?, replacing previous: State?, _ walk: inout DeliveryWalk) {
+    walk.state = new
+    walk.replaced = previous
+    walk.observers = state.observers.beginWalk()
+    walk.lostInAll = stream.state.lost
+    walk.lost = walk.lostInAll &- state.lostSeen
+    walk.index = DeliveryWalk.own
+    state.lostSeen = walk.lostInAll
+    lostSinceCall &+= walk.lost
   }
 
   /// Compares without the lock, which is let go meanwhile: nobody else replaces the current state.
-  @inline(never)
   private func skipIfEqual(_ new: State) -> Bool {
     stream.lock.unlock()
     let isEqual = new.hasSameBytes(as: state.current)
@@ -113,79 +152,102 @@ extension Service {
     stream.lock.lock()
     return isEqual
   }
+}
 
-  // MARK: - The calls
+// MARK: - The calls
 
+extension Service {
   /// Makes the calls of a walk, without a lock. False when `limit` stopped it in the middle.
-  @inline(__always)
   private func run(
     _ walk: inout DeliveryWalk, on thread: UnsafeMutablePointer<ThreadRecord>, limit: Int, _ calls: inout Int
   ) -> Bool {
     if let replaced = walk.replaced {
       walk.replaced = nil
-      replaced.release()
+      replaced.release(on: thread)
     }
     thread.pointee.callbackDepth &+= 1
     defer { thread.pointee.callbackDepth &-= 1 }
     guard let state = walk.state else { return runEnd(&walk, on: thread, limit: limit, &calls) }
     var view = state.view(dropped: 0)
-    if !walk.isOwnDone, let onState = gate.onState {
-      guard calls < limit else { return false }
-      view.dropped = lostSinceCall
-      lostSinceCall = 0
-      if gate.enter(thread) {
-        calls &+= 1
-        onState(&view, gate.userData)
+    if walk.index == DeliveryWalk.own {
+      if gate.onState != nil {
+        guard calls < limit else { return false }
+        if callOwn(&view, on: thread) { calls &+= 1 }
       }
-      if gate.leave() { callEnded() }
-      view.dropped = 0
+      walk.index = 0
     }
-    walk.isOwnDone = true
-    return withUnsafeMutablePointer(to: &view) { view in
-      callObservers(&walk, state, view, on: thread, limit: limit, &calls)
-    }
+    var index = walk.index
+    let isComplete = callObservers(
+      state, &view, walk.observers, &index, lost: walk.lost, lostInAll: walk.lostInAll, on: thread, limit: limit, &calls)
+    walk.index = index
+    return isComplete
   }
 
+  /// Calls the service's own `on_state`. True when it was run.
+  @inline(__always)
+  private func callOwn(_ view: inout svk_state, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+    guard let onState = gate.onState else { return false }
+    let isOpen = gate.enter(thread)
+    if isOpen {
+      view.dropped = lostSinceCall
+      lostSinceCall = 0
+      onState(&view, gate.userData)
+      view.dropped = 0
+    }
+    if gate.leave() { callEnded() }
+    return isOpen
+  }
+
+  /// Gives a state to the observers from `index` on. False when `limit` stopped it before the end.
+  ///
+  /// Which observer is being called stands in `called`, and not in its gate: so that each costs one mark only. It is
+  /// left by marking the next, and whether it was closed meanwhile is looked up after that.
   @inline(__always)
   private func callObservers(
-    _ walk: inout DeliveryWalk, _ state: State, _ view: UnsafeMutablePointer<svk_state>,
-    on thread: UnsafeMutablePointer<ThreadRecord>, limit: Int, _ calls: inout Int
+    _ state: State, _ view: inout svk_state, _ observers: ObserverList.Walk, _ index: inout Int, lost: UInt64,
+    lostInAll: UInt64 = 0, on thread: UnsafeMutablePointer<ThreadRecord>, limit: Int, _ calls: inout Int
   ) -> Bool {
-    var index = walk.index
-    while index < walk.observers.count {
-      let isDone = walk.observers[index]._withUnsafeGuaranteedRef { subscription in
-        if subscription.delivery != .onSenders {
-          subscription.noteLost(walk)
-          _ = subscription.push(state, on: thread)
-          return true
+    guard index < observers.count else { return true }
+    let isFenceFull = AsymmetricFence.isFull
+    var previous: Unmanaged<Subscription>?
+    while index < observers.count, calls < limit || !observers[index]._withUnsafeGuaranteedRef({ $0.isCalledHere }) {
+      let entry = observers[index]
+      called.store(UInt(bitPattern: entry.toOpaque()), ordering: .releasing)
+      AsymmetricFence.light(isFull: isFenceFull)
+      previous?._withUnsafeGuaranteedRef { $0.wasCalled() }
+      previous = entry
+      entry._withUnsafeGuaranteedRef { observer in
+        if lost == 0, observer.gate.isUnmarked, let onState = observer.gate.onState {
+          calls &+= 1
+          onState(&view, observer.gate.userData)
+        } else {
+          // Cancelled, called elsewhere, told of losses, or still being given what came before.
+          if lost > 0 { observer.noteLost(lost, of: lostInAll) }
+          if observer.receive(state, on: thread) { calls &+= 1 }
         }
-        guard calls < limit else { return false }
-        subscription.noteLost(walk)
-        if subscription.receive(state, view, on: thread) { calls &+= 1 }
-        return true
-      }
-      guard isDone else {
-        walk.index = index
-        return false
       }
       index &+= 1
     }
-    return true
+    called.store(0, ordering: .releasing)
+    AsymmetricFence.light(isFull: isFenceFull)
+    previous?._withUnsafeGuaranteedRef { $0.wasCalled() }
+    return index == observers.count
   }
 
-  @inline(never)
   private func runEnd(
     _ walk: inout DeliveryWalk, on thread: UnsafeMutablePointer<ThreadRecord>, limit: Int, _ calls: inout Int
   ) -> Bool {
-    if !walk.isOwnDone, gate.onFinish != nil {
-      guard calls < limit else { return false }
-      if callFinish(on: thread) { calls &+= 1 }
+    if walk.index == DeliveryWalk.own {
+      if gate.onFinish != nil {
+        guard calls < limit else { return false }
+        if callFinish(on: thread) { calls &+= 1 }
+      }
+      walk.index = 0
     }
-    walk.isOwnDone = true
     while walk.index < walk.observers.count {
-      let isDone = walk.observers[walk.index]._withUnsafeGuaranteedRef { subscription in
-        guard calls < limit || subscription.delivery != .onSenders else { return false }
-        if subscription.receiveEnd(on: thread) { calls &+= 1 }
+      let isDone = walk.observers[walk.index]._withUnsafeGuaranteedRef { observer in
+        guard calls < limit || observer.delivery != .onSenders else { return false }
+        if observer.receiveEnd(on: thread) { calls &+= 1 }
         return true
       }
       guard isDone else { return false }

@@ -11,7 +11,8 @@ struct ServiceState: ~Copyable {
   /// How many of the states that the stream's buffer lost were told of.
   var lostSeen: UInt64 = 0
   /// A walk that stopped in the middle, because the dispatch was to run no more callbacks.
-  var suspended: DeliveryWalk?
+  var isSuspended = false
+  var suspended = DeliveryWalk()
 
   init(current: State) { self.current = current }
 }
@@ -19,15 +20,17 @@ struct ServiceState: ~Copyable {
 /// One state, or the end, on its way to the service's own callback and then to the observers, in order.
 struct DeliveryWalk {
   /// Nil: the end. The service's current state, so it needs no hold of its own.
-  let state: State?
+  var state: State?
   /// The state before, to be released as soon as the lock is left.
   var replaced: State?
-  let observers: ObserverList.Walk
+  var observers = ObserverList.Walk()
   /// What the stream's buffer lost since the state before, and in all.
-  let lost: UInt64
-  let lostInAll: UInt64
-  var isOwnDone = false
-  var index = 0
+  var lost: UInt64 = 0
+  var lostInAll: UInt64 = 0
+  /// Whose turn it is: the service's own callback, or this observer.
+  var index = own
+
+  static var own: Int { -1 }
 }
 
 extension ServiceState {

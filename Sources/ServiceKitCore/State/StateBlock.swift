@@ -78,20 +78,18 @@ package struct State {
   @inline(__always)
   func retain() { block.pointee.references.wrappingAdd(1, ordering: .relaxed) }
 
+  func release() { release(on: ThreadRecord.current) }
+
+  /// The same for a caller that knows its thread.
   @inline(__always)
-  func release() {
+  func release(on thread: UnsafeMutablePointer<ThreadRecord>) {
     // Alone with it, nobody else can begin to hold it: then the count needs no locked instruction.
     if block.pointee.references.load(ordering: .acquiring) == 1
       || block.pointee.references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
     {
-      free()
+      if let freeData = block.pointee.freeData { giveBackData(freeData) }
+      BlockCache.giveBack(block, on: thread)
     }
-  }
-
-  @inline(__always)
-  private func free() {
-    if let freeData = block.pointee.freeData { giveBackData(freeData) }
-    BlockCache.giveBack(block)
   }
 
   @inline(never)

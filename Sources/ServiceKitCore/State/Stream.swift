@@ -3,6 +3,7 @@ import CServiceKit
 /// The right to publish. It has the buffer, and the lock that guards both the stream and its service's state.
 package final class Stream {
   let lock = Lock()
+  let role = DeliveryRole()
   // Guarded by `lock`.
   var state: StreamState
   /// Attached, and held until it is closed and nobody delivers. Unmanaged, so that a send does not touch its count.
@@ -78,27 +79,27 @@ extension Stream {
     _ state: State, timeout: Int64, on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) {
     lock.lock()
-    let admission = self.state.admit(state, isDrainer: isDrainer(thread))
-    if case .deliver = admission {
-      deliver(first: state, on: thread)
+    if self.state.admitAtOnce(state, isFree: role.isFree), let service {
+      role.take(thread)
+      let isClosed = service._withUnsafeGuaranteedRef { $0.deliverAtOnce(state, on: thread) }
+      if isClosed { forgetService() }
     } else {
-      try queue(state, admission, timeout: timeout, on: thread)
+      try queue(state, timeout: timeout, on: thread)
     }
   }
 
-  /// Does what `admission` says. The lock is held, and is not any more on return.
+  /// Every other way than the shortest. The lock is held, and is not any more on return.
   @inline(never)
   private func queue(
-    _ state: State, _ admission: StreamState.Admission, timeout: Int64,
-    on thread: UnsafeMutablePointer<ThreadRecord>
+    _ state: State, timeout: Int64, on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) {
-    var admission = admission
+    var admission = admit(state, on: thread)
     if case .wait = admission {
       let deadline = Deadline(timeout: timeout)
       var isInTime = true
       while case .wait = admission, isInTime, let room {
         isInTime = room.wait(lock, until: deadline)
-        admission = self.state.admit(state, isDrainer: isDrainer(thread))
+        admission = admit(state, on: thread)
       }
     }
     switch admission {
@@ -107,49 +108,67 @@ extension Stream {
       lock.unlock()
       evicted?.release()
     case .keepAndSchedule(let evicted):
-      // Held here, since it may be closed and gone before it is scheduled.
-      let service = service?.takeUnretainedValue()
-      lock.unlock()
+      scheduleTurn()
       evicted?.release()
-      service?.schedule()
-    case .closed:
+    case .closed, .full, .wait:
       lock.unlock()
       state.release()
-      throw Failure(SVK_CLOSED) { text in
-        text.append("the stream has ended or its service is closed: nothing can be sent any more")
-      }
+      throw Stream.refusal(admission)
+    }
+  }
+
+  private func admit(_ state: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> StreamState.Admission {
+    self.state.admit(state, isFree: isRoleFree(), isDrainer: isDrainer(thread))
+  }
+
+  private static func refusal(_ admission: StreamState.Admission) -> Failure {
+    switch admission {
     case .full:
-      lock.unlock()
-      state.release()
-      throw Failure(SVK_BUFFER_FULL) { text in
+      Failure(SVK_BUFFER_FULL) { text in
         text.append("the stream's buffer is full and the state was not taken; let the service catch up,")
         text.append(" give the buffer more capacity, or choose another buffering")
       }
     case .wait:
-      lock.unlock()
-      state.release()
-      throw Failure(SVK_TIMEOUT) { text in
+      Failure(SVK_TIMEOUT) { text in
         text.append("there was no room in the stream's buffer in time; the state was not taken")
+      }
+    default:
+      Failure(SVK_CLOSED) { text in
+        text.append("the stream has ended or its service is closed: nothing can be sent any more")
       }
     }
   }
 
+  /// Whether nobody delivers. If somebody does, what the caller changes under the lock is seen before the end of it.
+  private func isRoleFree() -> Bool {
+    if case .nobody = role.holder() { return true }
+    return false
+  }
+
   /// Whether `thread` would have to make the room that it waits for. With the lock held.
   private func isDrainer(_ thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
-    if state.deliverer == UInt(bitPattern: thread) { return true }
+    if role.isHeld(by: thread) { return true }
     guard let service else { return false }
     return service._withUnsafeGuaranteedRef { $0.executor?.isRun(by: thread) ?? false }
   }
 
-  /// Delivers on a sender's thread, which has taken the role. The lock is held, and is not any more on return.
-  @inline(__always)
+  /// Takes the free role for a turn, and makes the turn due. The lock is held, and is not any more on return.
+  private func scheduleTurn() {
+    role.takeForTurn()
+    // Held here, since it may be closed and gone before it is scheduled.
+    let service = service?.takeUnretainedValue()
+    lock.unlock()
+    service?.schedule()
+  }
+
+  /// Takes the free role and delivers on this thread. The lock is held, and is not any more on return.
   private func deliver(first: State?, on thread: UnsafeMutablePointer<ThreadRecord>) {
     guard let service else {
-      // Closed since the role was taken.
       lock.unlock()
       first?.release()
       return
     }
+    role.take(thread)
     let isClosed = service._withUnsafeGuaranteedRef {
       $0.deliver(first: first, on: thread, limit: Int.max).isClosed
     }
@@ -171,15 +190,15 @@ extension Stream {
     return attachment
   }
 
-  /// Delivers what was sent before the service came, and starts the producer. Without the lock.
-  func begin(_ service: Service, hasWork: Bool, runsStart: Bool, on thread: UnsafeMutablePointer<ThreadRecord>) {
-    if hasWork {
-      if service.executor == nil {
-        lock.lock()
-        deliver(first: nil, on: thread)
-      } else {
-        service.schedule()
-      }
+  /// After `attach`: delivers what was sent before the service came, and starts the producer. The lock is held, and is
+  /// not any more on return.
+  func begin(hasWork: Bool, runsStart: Bool, on thread: UnsafeMutablePointer<ThreadRecord>) {
+    if !hasWork {
+      lock.unlock()
+    } else if state.reader == .onSenders {
+      deliver(first: nil, on: thread)
+    } else {
+      scheduleTurn()
     }
     guard runsStart, let start else { return }
     Callback.run(on: thread) { start(OpaquePointer(bitPattern: token.word), userData) }
@@ -229,7 +248,7 @@ extension Stream {
   /// False when it had ended already.
   private func end() -> Bool {
     lock.lock()
-    let end = state.end()
+    let end = state.end(isFree: isRoleFree())
     if case .already = end {
       lock.unlock()
       return false
@@ -242,9 +261,7 @@ extension Stream {
     if state.reader == .onSenders {
       deliver(first: nil, on: ThreadRecord.current)
     } else {
-      let service = service?.takeUnretainedValue()
-      lock.unlock()
-      service?.schedule()
+      scheduleTurn()
     }
     return true
   }

@@ -1,7 +1,7 @@
-/// What a stream knows: its buffer, who reads it, and whether a delivery is under way. No locks and no calls here.
+/// What a stream knows: its buffer, and who reads it. No locks and no calls here.
 ///
-/// Delivering is a role, held by one thread at a time, or by a turn that is due. Whoever takes the role delivers all
-/// that is in the buffer; whoever finds it taken leaves its state in the buffer and goes.
+/// Whoever takes the ``DeliveryRole`` delivers all that is in the buffer; whoever finds it taken leaves its state in
+/// the buffer and goes. `isFree` tells whether the role is free.
 struct StreamState: ~Copyable {
   let policy: BufferPolicy
   var buffer = StateBuffer()
@@ -16,11 +16,6 @@ struct StreamState: ~Copyable {
   private(set) var reader = Reader.none
   private(set) var start: Start
 
-  /// The delivering role is held, or a turn that will hold it is due.
-  var isDelivering = false
-  /// The thread that delivers just now, as the address of its record; 0: none.
-  var deliverer: UInt = 0
-
   enum Reader { case none, onSenders, elsewhere, gone }
   enum Start { case none, due, running, done }
 
@@ -32,11 +27,11 @@ struct StreamState: ~Copyable {
 
   /// What becomes of a state that is sent.
   enum Admission {
-    /// Accepted, and the sender now has the role: it delivers the state.
+    /// Accepted, and the sender is to take the role, which is free, and to deliver the state.
     case deliver
     /// Accepted and kept in the buffer, which holds it from now on.
     case keep(evicted: State?)
-    /// As `keep`, and a turn must be made due.
+    /// As `keep`, and the role, which is free, is to be taken for a turn.
     case keepAndSchedule(evicted: State?)
     case closed
     case full
@@ -45,19 +40,10 @@ struct StreamState: ~Copyable {
   }
 
   /// Decides on a send and gives the state its version. `isDrainer`: the sender would have to make room itself.
-  @inline(__always)
-  mutating func admit(_ state: State, isDrainer: @autoclosure () -> Bool) -> Admission {
+  mutating func admit(_ state: State, isFree: Bool, isDrainer: @autoclosure () -> Bool) -> Admission {
     guard !hasEnded, reader != .gone else { return .closed }
-    if reader == .onSenders, !isDelivering {
-      number(state)
-      isDelivering = true
-      return .deliver
-    }
-    return keep(state, isDrainer: isDrainer())
-  }
+    if admitAtOnce(state, isFree: isFree) { return .deliver }
 
-  @inline(never)
-  private mutating func keep(_ state: State, isDrainer: @autoclosure () -> Bool) -> Admission {
     var evicted: State?
     if buffer.count >= policy.capacity {
       switch policy.kind {
@@ -70,11 +56,15 @@ struct StreamState: ~Copyable {
     }
     number(state)
     buffer.append(state)
-    if reader == .elsewhere, !isDelivering {
-      isDelivering = true
-      return .keepAndSchedule(evicted: evicted)
-    }
-    return .keep(evicted: evicted)
+    return reader == .elsewhere && isFree ? .keepAndSchedule(evicted: evicted) : .keep(evicted: evicted)
+  }
+
+  /// The shortest way: true for ``Admission/deliver``, false for anything else.
+  @inline(__always)
+  mutating func admitAtOnce(_ state: State, isFree: Bool) -> Bool {
+    guard reader == .onSenders, isFree, !hasEnded else { return false }
+    number(state)
+    return true
   }
 
   @inline(__always)
@@ -89,7 +79,7 @@ struct StreamState: ~Copyable {
   // MARK: - The reader
 
   enum Attachment {
-    /// Attached. `hasWork`: something was sent, or the stream has ended, and the role is now the caller's.
+    /// Attached. `hasWork`: something was sent, or the stream has ended, and the role, which is free, is to be taken.
     case attached(hasWork: Bool, runsStart: Bool)
     case hasReader
     case destroyed
@@ -100,7 +90,6 @@ struct StreamState: ~Copyable {
     guard !isDestroyed else { return .destroyed }
     reader = newReader
     let hasWork = !buffer.isEmpty || hasEnded
-    if hasWork { isDelivering = true }
     let runsStart = start == .due
     if runsStart { start = .running }
     return .attached(hasWork: hasWork, runsStart: runsStart)
@@ -116,18 +105,16 @@ struct StreamState: ~Copyable {
 
   enum End {
     case already
-    /// Ended. The caller holds the role now and delivers the end; for a reader elsewhere it makes a turn due.
+    /// Ended. The role, which is free, is to be taken, and the end delivered.
     case deliver
     /// Ended. Whoever delivers just now delivers the end too, or nobody is there to be told.
     case left
   }
 
-  mutating func end() -> End {
+  mutating func end(isFree: Bool) -> End {
     guard !hasEnded else { return .already }
     hasEnded = true
-    guard reader == .onSenders || reader == .elsewhere, !isDelivering else { return .left }
-    isDelivering = true
-    return .deliver
+    return isFree && (reader == .onSenders || reader == .elsewhere) ? .deliver : .left
   }
 
   /// The token is gone. True when `start` does not run and never will, so that its user data is to be freed now.

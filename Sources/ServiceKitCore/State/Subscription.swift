@@ -36,12 +36,27 @@ package final class Subscription: DeliveryTarget {
     self.signal = signal
     state = SubscriptionState(policy: policy)
     waitPoint = delivery == .pull || policy.kind == .block ? WaitPoint() : nil
-    super.init(callbacks, marks: 0, executor: executor)
+    let marks = delivery == .onSenders ? 0 : CallbackGate.Mark.indirect
+    super.init(callbacks, marks: marks, executor: executor)
   }
 
   deinit {
     state.kept.releaseAll()
     batch.releaseAll()
+  }
+
+  /// Whether it is called by the thread that delivers for the service.
+  var isCalledHere: Bool { delivery == .onSenders }
+
+  override var isBeingCalled: Bool {
+    isCalledHere
+      && service.called.load(ordering: .acquiring) == UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// After the delivering thread has called it and marked another.
+  @inline(__always)
+  func wasCalled() {
+    if gate.isClosedAndDirect { callEnded() }
   }
 
   override func takeTurn(_ thread: UnsafeMutablePointer<ThreadRecord>, limit: Int) -> Turn {
@@ -153,7 +168,10 @@ extension Subscription {
       return false
     }
     // Cancelled already, by its dispatcher's end or by a thread that read the token: then it is not entered at all.
-    if !isCancelled { service.state.observers.append(self) }
+    if !isCancelled {
+      service.prepareListChange(stream.role.holder(), isSuspended: service.state.isSuspended)
+      service.state.observers.append(self)
+    }
     stream.lock.unlock()
     return hasFirst && !isCancelled ? .isBehind : .entered
   }
@@ -173,10 +191,7 @@ extension Subscription {
   }
 
   /// The stream's buffer lost states before the one that comes now.
-  @inline(__always)
-  func noteLost(_ walk: DeliveryWalk) {
-    if walk.lost > 0 { noteLost(min(walk.lost, walk.lostInAll &- lostBefore)) }
-  }
+  func noteLost(_ count: UInt64, of all: UInt64) { noteLost(min(count, all &- lostBefore)) }
 
   @inline(never)
   func noteLost(_ count: UInt64) {
@@ -207,16 +222,17 @@ extension Subscription {
     let thread = ThreadRecord.current
     let stream = service.stream
     stream.lock.lock()
+    let delivery = stream.hasService(service) ? stream.role.holder() : .nobody
+    service.prepareListChange(delivery, isSuspended: service.state.isSuspended)
     let listed = service.state.observers.remove(self)
-    let deliverer = stream.hasService(service) ? stream.state.deliverer : 0
     // Whoever closes the service meanwhile has to wait for a callback that may still be running.
-    let mayBeInside = deliverer != 0 || executor != nil || gate.isMarked(CallbackGate.Mark.catchingUp)
+    let mayBeInside = delivery.isThread || executor != nil || gate.isMarked(CallbackGate.Mark.catchingUp)
     if listed != nil, mayBeInside {
       isLeaving = true
       service.state.leaving.append(self)
     }
     stream.lock.unlock()
-    let ending = beginEnd(isWalked: deliverer != 0 && deliverer != UInt(bitPattern: thread), on: thread)
+    let ending = beginEnd(isWalked: delivery.isOther(than: thread), on: thread)
     listed?.release()
     return ending
   }

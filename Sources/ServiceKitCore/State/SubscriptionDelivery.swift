@@ -2,25 +2,13 @@ import CServiceKit
 
 /// How states come to an observer, on the thread on which its service delivers.
 extension Subscription {
-  /// Calls an observer that is called here and now. True when the callback was run.
-  @inline(__always)
-  func receive(
-    _ state: State, _ view: UnsafeMutablePointer<svk_state>, on thread: UnsafeMutablePointer<ThreadRecord>
-  ) -> Bool {
-    guard gate.isUnmarked, let onState = gate.onState else {
-      return receiveSlowly(state, on: thread)
-    }
-    let isOpen = gate.enter(thread)
-    if isOpen { onState(view, gate.userData) }
-    if gate.leave() { callEnded() }
-    return isOpen
-  }
-
-  /// Something is to be looked at first: it was cancelled, lost states, or is still being given what came before.
+  /// Takes a state, whatever has to be looked at first. True when it was called here.
   @inline(never)
-  private func receiveSlowly(_ state: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+  func receive(_ state: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
     if gate.isMarked(CallbackGate.Mark.closed) { return false }
-    if gate.isMarked(CallbackGate.Mark.catchingUp), push(state, on: thread) != .notBehind { return false }
+    if gate.isMarked(CallbackGate.Mark.catchingUp | CallbackGate.Mark.indirect), push(state, on: thread) != .notBehind {
+      return false
+    }
     return call(state, on: thread)
   }
 
@@ -71,7 +59,7 @@ extension Subscription {
       case .keptInsteadOf(let oldest):
         noteLost(1)
         announce()
-        oldest.release()
+        oldest.release(on: thread)
         return .kept
       case .refused:
         noteLost(1)
@@ -194,7 +182,7 @@ extension Subscription {
     while remaining > 0, let next = batch.popFirst() {
       remaining &-= 1
       if call(next, on: thread) { calls &+= 1 }
-      next.release()
+      next.release(on: thread)
     }
     return calls
   }
