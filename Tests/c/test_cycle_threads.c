@@ -104,7 +104,7 @@ static void check_ring(int length, int32_t scope, int ignore, int through_resolv
 
 static void check_rings(int length, int ignore) {
   static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON};
-  for (int round = 0; round < iterations(100); round++)
+  for (int round = 0; round < iterations(60); round++)
     for (int s = 0; s < 3; s++)
       for (int through_resolve = 0; through_resolve < 3; through_resolve++)
         check_ring(length, scopes[s], ignore, through_resolve);

@@ -93,7 +93,7 @@ static void storm_run(int index, void *pointer) {
       svk_dispatcher_dispatch(storm->dispatcher, 3, 0, NULL);
     return;
   }
-  for (int i = iterations(1500); i > 0; i--) {
+  for (int i = iterations(200); i > 0; i--) {
     int32_t delivery = storm->delivery;
     struct subject *subject = subject_create(storm, 0);
     svk_subscription *subscription = subject_observe(storm, subject, delivery);
@@ -153,7 +153,7 @@ static void flag_run(int index, void *pointer) {
     storm_run(index, pointer);
     return;
   }
-  int times = iterations(1500);
+  int times = iterations(300);
   struct subject *subjects = calloc((size_t)times, sizeof *subjects); /* alive until the end */
   MUST(subjects != NULL);
   svk_observer_options options = SVK_OBSERVER_OPTIONS_INIT;
@@ -197,7 +197,7 @@ static void self_run(int index, void *pointer) {
     storm_run(index, pointer);
     return;
   }
-  for (int i = iterations(1500); i > 0; i--) {
+  for (int i = iterations(200); i > 0; i--) {
     struct subject *subject = subject_create(storm, 1 + i % 3);
     svk_subscription *subscription = subject_observe(storm, subject, i % 3);
     atomic_store(&subject->subscription, subscription); /* nobody can have ended it before */

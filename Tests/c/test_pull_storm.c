@@ -161,7 +161,7 @@ static void cancel_run(int index, void *pointer) {
 }
 
 static void test_cancel(void) {
-  for (int i = iterations(300); i > 0; i--) {
+  for (int i = iterations(100); i > 0; i--) {
     struct storm storm = { .sending = 1 };
     storm.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
     storm.service = new_inline_service(storm.stream);

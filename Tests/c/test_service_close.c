@@ -95,9 +95,9 @@ static void check_close_inside(int32_t delivery, int by_observer) {
   while (atomic_load(&watch.freed) == 0 || atomic_load(&observer.freed) == 0 ||
          atomic_load(&later.freed) == 0)
     sched_yield();
-  CHECK_EQ(watch.finished + observer.finished + later.finished, 0);
-  if (!by_observer)
-    CHECK_EQ(later.count, 0);
+  CHECK_EQ(closer->finished, 0);
+  if (!by_observer) /* else the finish may have gone through before the close */
+    CHECK_EQ(later.count + observer.finished + later.finished, 0);
   CHECK_STATUS(send_number(stream, 3), SVK_CLOSED);
   CHECK_STATUS(svk_service_close(service), SVK_INVALID_HANDLE);
   CHECK_OK(svk_stream_destroy(stream));
@@ -297,7 +297,7 @@ static void check_storm(int32_t delivery) {
 }
 
 static void test_senders_and_a_close(void) {
-  for (int i = iterations(200); i > 0; i--) {
+  for (int i = iterations(40); i > 0; i--) {
     check_storm(SVK_DELIVER_INLINE);
     check_storm(SVK_DELIVER_DISPATCHER);
     check_storm(SVK_DELIVER_BACKGROUND);

@@ -192,7 +192,7 @@ static void closing_run(int index, void *pointer) {
 }
 
 static void test_readers_and_a_close(void) {
-  for (int i = iterations(300); i > 0; i--) {
+  for (int i = iterations(60); i > 0; i--) {
     struct closing closing = { .reading = 0 };
     unsigned char initial[BYTES_MAX] = { 0 };
     closing.race.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);

@@ -256,7 +256,7 @@ static void check_storm(int32_t buffering, size_t capacity) {
   MUST(storm != NULL);
   storm->stream = new_stream(buffering, capacity);
   storm->dispatcher = new_dispatcher();
-  storm->each = iterations(20000);
+  storm->each = iterations(8000);
   atomic_store(&storm->running, 3);
   svk_service_options options = SVK_SERVICE_OPTIONS_INIT;
   options.stream = storm->stream;

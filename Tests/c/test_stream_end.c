@@ -331,7 +331,7 @@ static void check_end_storm(int32_t delivery, int destroy) {
 }
 
 static void test_senders_and_the_end(void) {
-  for (int i = iterations(60); i > 0; i--)
+  for (int i = iterations(20); i > 0; i--)
     for (int destroy = 0; destroy < 2; destroy++) {
       check_end_storm(SVK_DELIVER_INLINE, destroy);
       check_end_storm(SVK_DELIVER_DISPATCHER, destroy);

@@ -82,7 +82,7 @@ static void print(const load_state *state) {
          state->cores);
 }
 
-void display_show(display *self, const load_state *state, uint64_t lost) {
+int display_show(display *self, const load_state *state, uint64_t lost) {
   if (self->bars) {
     draw(self, state);
   } else {
@@ -90,5 +90,5 @@ void display_show(display *self, const load_state *state, uint64_t lost) {
       printf("(states lost: %llu)\n", (unsigned long long)lost);
     print(state);
   }
-  fflush(stdout);
+  return fflush(stdout) == 0;
 }

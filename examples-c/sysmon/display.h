@@ -14,8 +14,8 @@ typedef struct display {
 /* `title` must stay valid. */
 void display_open(display *, const char *title);
 
-/* `lost` says how many states were missed since the last one. */
-void display_show(display *, const load_state *, uint64_t lost);
+/* `lost` says how many states were missed since the last one. 0: it could not be written. */
+int display_show(display *, const load_state *, uint64_t lost);
 
 /* Leaves a terminal as it was found. 0: something could not be written. */
 int display_close(display *);

@@ -44,8 +44,8 @@ static void on_state(const svk_state *state, void *user_data) {
   monitor *self = user_data;
   if (self->done)
     return;
-  display_show(&self->display, state->data, state->dropped);
-  if (self->left && --self->left == 0)
+  int shown = display_show(&self->display, state->data, state->dropped);
+  if (!shown || (self->left && --self->left == 0))
     self->done = 1;
 }
 

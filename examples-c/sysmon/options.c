@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef SYSMON_DATA_DIR /* the build says where */
-#define SYSMON_DATA_DIR "examples-c/sysmon"
+#ifndef SYSMON_RECORDING /* the build says where it is */
+#define SYSMON_RECORDING "examples-c/sysmon/recording.txt"
 #endif
 
 static const char help[] =
@@ -64,7 +64,7 @@ int options_parse(options *self, int argc, char **argv) {
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
   };
-  *self = (options){ .recording = SYSMON_DATA_DIR "/recording.txt", .interval_ns = 1000000000 };
+  *self = (options){ .recording = SYSMON_RECORDING, .interval_ns = 1000000000 };
   opterr = 0; /* the messages are ours */
   for (int option; (option = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
     switch (option) {

@@ -13,7 +13,7 @@ struct CallbackGate: ~Copyable {
     static let closed: UInt32 = 1
     /// An observer that is still being given what came before: its states go through its buffer.
     static let catchingUp: UInt32 = 2
-    /// States were lost to a buffer since the last call.
+    /// An observer that lost states while it was catching up, and was not told yet.
     static let lost: UInt32 = 4
     /// An observer that is not called on its sender's thread.
     static let indirect: UInt32 = 8

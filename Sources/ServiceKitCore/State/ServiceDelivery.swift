@@ -107,7 +107,7 @@ extension Service {
     }
     while !state.isClosed {
       if next == nil {
-        next = stream.state.buffer.popFirst()
+        next = stream.state.buffer.popFirst()?.state
         stream.signalRoom()
       }
       guard let new = next else { return takeEnd(into: &walk) }
@@ -222,8 +222,8 @@ extension Service {
           onState(&view, observer.gate.userData)
         } else {
           // Cancelled, called elsewhere, told of losses, or still being given what came before.
-          if lost > 0 { observer.noteLost(lost, of: lostInAll) }
-          if observer.receive(state, on: thread) { calls &+= 1 }
+          let lost = lost > 0 ? observer.share(of: lost, lostInAll: lostInAll) : 0
+          if observer.receive(state, lost: lost, on: thread) { calls &+= 1 }
         }
       }
       index &+= 1

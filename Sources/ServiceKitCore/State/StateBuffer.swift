@@ -37,7 +37,13 @@ package struct BufferPolicy {
 
 /// States on their way to a consumer, oldest first, each held once. Guarded by its owner's lock.
 struct StateBuffer: ~Copyable {
-  private var ring: UnsafeMutablePointer<State>?
+  struct Entry {
+    let state: State
+    /// How many states were lost between the one before and this one.
+    var lostBefore: UInt64
+  }
+
+  private var ring: UnsafeMutablePointer<Entry>?
   /// 0 or a power of two.
   private var ringSize = 0
   private var first = 0
@@ -56,28 +62,36 @@ struct StateBuffer: ~Copyable {
   var isEmpty: Bool { count == 0 }
 
   @inline(__always)
-  mutating func append(_ state: State) {
+  mutating func append(_ state: State, lostBefore: UInt64 = 0) {
     if count == ringSize { grow() }
-    (ring! + ((first &+ count) & (ringSize &- 1))).initialize(to: state)
+    let place = ring.unsafelyUnwrapped + ((first &+ count) & (ringSize &- 1))
+    place.initialize(to: Entry(state: state, lostBefore: lostBefore))
     count &+= 1
   }
 
   @inline(__always)
-  mutating func popFirst() -> State? {
+  mutating func popFirst() -> Entry? {
     guard count > 0, let ring else { return nil }
-    let state = (ring + first).pointee
+    let entry = (ring + first).pointee
     first = (first &+ 1) & (ringSize &- 1)
     count &-= 1
     if count == 0, ringSize > StateBuffer.keptRingSize { shrink() }
-    return state
+    return entry
   }
 
   /// The oldest, which stays.
-  var peek: State? { count > 0 ? (ring! + first).pointee : nil }
+  var peek: State? { count > 0 ? (ring! + first).pointee.state : nil }
+
+  /// States were lost before the oldest. False when there is none.
+  mutating func addLostBeforeFirst(_ lost: UInt64) -> Bool {
+    guard count > 0, let ring else { return false }
+    (ring + first).pointee.lostBefore &+= lost
+    return true
+  }
 
   /// Releases all. Not under a lock.
   mutating func releaseAll() {
-    while let state = popFirst() { state.release() }
+    while let entry = popFirst() { entry.state.release() }
   }
 
   /// Moves all out, to be released outside the owner's lock.
@@ -90,7 +104,7 @@ struct StateBuffer: ~Copyable {
   @inline(never)
   private mutating func grow() {
     let larger = max(8, ringSize * 2)
-    let moved = UnsafeMutablePointer<State>.allocate(capacity: larger)
+    let moved = UnsafeMutablePointer<Entry>.allocate(capacity: larger)
     for index in 0..<count { (moved + index).initialize(to: (ring! + ((first &+ index) & (ringSize &- 1))).pointee) }
     ring?.deallocate()
     ring = moved

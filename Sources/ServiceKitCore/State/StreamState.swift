@@ -48,7 +48,7 @@ struct StreamState: ~Copyable {
     if buffer.count >= policy.capacity {
       switch policy.kind {
       case .newest:
-        evicted = buffer.popFirst()
+        evicted = buffer.popFirst()?.state
         lost &+= 1
       case .block: return isDrainer() ? .full : .wait
       case .oldest, .unbounded: return .full

@@ -18,8 +18,6 @@ package final class Subscription: DeliveryTarget {
   /// Where senders wait for room, and pulling threads for a state.
   let waitPoint: WaitPoint?
 
-  private let lostSinceCall = Atomic<UInt64>(0)
-  private let lostInAll = Atomic<UInt64>(0)
   // Guarded by the stream's lock.
   /// What the stream's buffer had lost before this came.
   private var lostBefore: UInt64 = 0
@@ -180,34 +178,15 @@ extension Subscription {
 // MARK: - What was lost
 
 extension Subscription {
-  /// How many states this observer lost to buffers, in all.
+  /// How many states this observer lost to buffers, its own and the stream's, in all.
   package var dropped: UInt64 {
     let stream = service.stream
-    // Also what the stream's buffer lost since the last state that was delivered.
-    return stream.lock.withLock {
-      let told = max(service.state.lostSeen, lostBefore)
-      return lostInAll.load(ordering: .relaxed) &+ (stream.state.lost &- told)
-    }
+    let lostByStream = stream.lock.withLock { stream.state.lost &- lostBefore }
+    return lock.withLock { state.lostInAll } &+ lostByStream
   }
 
-  /// The stream's buffer lost states before the one that comes now.
-  func noteLost(_ count: UInt64, of all: UInt64) { noteLost(min(count, all &- lostBefore)) }
-
-  @inline(never)
-  func noteLost(_ count: UInt64) {
-    guard count > 0 else { return }
-    lostInAll.wrappingAdd(count, ordering: .relaxed)
-    lostSinceCall.wrappingAdd(count, ordering: .relaxed)
-    gate.mark(CallbackGate.Mark.lost)
-  }
-
-  /// How many were lost since the last call. The next one begins with none.
-  @inline(__always)
-  func takeLost() -> UInt64 {
-    guard gate.isMarked(CallbackGate.Mark.lost) else { return 0 }
-    gate.unmark(CallbackGate.Mark.lost)
-    return lostSinceCall.exchange(0, ordering: .relaxed)
-  }
+  /// How many of the last `lost` states that the stream's buffer lost came after this observer.
+  func share(of lost: UInt64, lostInAll: UInt64) -> UInt64 { min(lost, lostInAll &- lostBefore) }
 }
 
 // MARK: - The end

@@ -2,23 +2,33 @@ import CServiceKit
 
 /// How states come to an observer, on the thread on which its service delivers.
 extension Subscription {
-  /// Takes a state, whatever has to be looked at first. True when it was called here.
+  /// Takes a state, whatever has to be looked at first. True when it was called here. `lost`: how many the stream's
+  /// buffer lost before this one.
   @inline(never)
-  func receive(_ state: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+  func receive(_ state: State, lost: UInt64, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
     if gate.isMarked(CallbackGate.Mark.closed) { return false }
-    if gate.isMarked(CallbackGate.Mark.catchingUp | CallbackGate.Mark.indirect), push(state, on: thread) != .notBehind {
+    if gate.isMarked(CallbackGate.Mark.catchingUp | CallbackGate.Mark.indirect),
+      push(state, lost: lost, on: thread) != .notBehind
+    {
       return false
     }
-    return call(state, on: thread)
+    return call(state, dropped: lost &+ takeLost(), on: thread)
+  }
+
+  /// What an observer that is called here and now lost while it was given what came before.
+  private func takeLost() -> UInt64 {
+    guard gate.isMarked(CallbackGate.Mark.lost) else { return 0 }
+    gate.unmark(CallbackGate.Mark.lost)
+    return lock.withLock { state.takeLostSinceKept() }
   }
 
   /// Calls `on_state`. True when the callback was run.
   @inline(__always)
-  func call(_ state: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+  func call(_ state: State, dropped: UInt64, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
     guard let onState = gate.onState else { return false }
     let isOpen = gate.enter(thread)
     if isOpen {
-      var view = state.view(dropped: takeLost())
+      var view = state.view(dropped: dropped)
       Callback.run(on: thread) { onState(&view, gate.userData) }
     }
     if gate.leave() { callEnded() }
@@ -45,27 +55,22 @@ extension Subscription {
   }
 
   /// Puts a state into the buffer, for whoever takes it out.
-  func push(_ state: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> Push {
+  func push(_ state: State, lost: UInt64, on thread: UnsafeMutablePointer<ThreadRecord>) -> Push {
     lock.lock()
     while true {
       if delivery == .onSenders, !gate.isMarked(CallbackGate.Mark.catchingUp) {
         lock.unlock()
         return .notBehind
       }
-      switch self.state.offer(state, isDrainer: isDrainer(thread)) {
+      switch self.state.offer(state, lost: lost, isDrainer: isDrainer(thread)) {
       case .kept:
         announce()
         return .kept
       case .keptInsteadOf(let oldest):
-        noteLost(1)
         announce()
         oldest.release(on: thread)
         return .kept
-      case .refused:
-        noteLost(1)
-        lock.unlock()
-        return .lost
-      case .cancelled:
+      case .refused, .cancelled:
         lock.unlock()
         return .lost
       case .wait:
@@ -113,13 +118,14 @@ extension Subscription {
       case .state(let next):
         waitPoint?.signal()
         lock.unlock()
-        _ = call(next, on: thread)
-        next.release()
+        _ = call(next.state, dropped: next.lostBefore, on: thread)
+        next.state.release(on: thread)
       case .end:
         lock.unlock()
         _ = callFinish(on: thread)
       case .nothing:
         state.drainer = 0
+        if state.hasLostSinceKept { gate.mark(CallbackGate.Mark.lost) }
         gate.unmark(CallbackGate.Mark.catchingUp)
         waitPoint?.signal()
         lock.unlock()
@@ -170,7 +176,7 @@ extension Subscription {
       return !batch.isEmpty
     }
     guard let next = state.kept.popFirst() else { return false }
-    batch.append(next)
+    batch.append(next.state, lostBefore: next.lostBefore)
     waitPoint?.signal()
     return true
   }
@@ -181,8 +187,8 @@ extension Subscription {
     var calls = 0
     while remaining > 0, let next = batch.popFirst() {
       remaining &-= 1
-      if call(next, on: thread) { calls &+= 1 }
-      next.release(on: thread)
+      if call(next.state, dropped: next.lostBefore, on: thread) { calls &+= 1 }
+      next.state.release(on: thread)
     }
     return calls
   }

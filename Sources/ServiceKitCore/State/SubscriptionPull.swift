@@ -82,8 +82,7 @@ extension Subscription {
       lock.unlock()
       return .tooLarge(size)
     }
-    _ = state.kept.popFirst()
-    let dropped = takeLost()
+    let dropped = state.kept.popFirst()?.lostBefore ?? 0
     if state.policy.kind == .block { waitPoint.signal() }
     updateSignal()
     lock.unlock()

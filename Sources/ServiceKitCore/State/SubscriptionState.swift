@@ -2,6 +2,10 @@
 struct SubscriptionState: ~Copyable {
   let policy: BufferPolicy
   var kept = StateBuffer()
+  /// How many states were lost to this buffer, in all.
+  private(set) var lostInAll: UInt64 = 0
+  /// How many were lost since the last one that was kept, so that the next one tells of them.
+  private var lostSinceKept: UInt64 = 0
   /// The stream's end has come, after what is kept.
   var hasEnded = false
   /// The end was told.
@@ -25,38 +29,58 @@ struct SubscriptionState: ~Copyable {
     case cancelled
   }
 
-  /// Offers a state. `isDrainer`: the thread that offers would have to make room itself.
+  /// Offers a state, before which the stream's buffer has lost others. `isDrainer`: the thread that offers would have
+  /// to make room itself.
   @inline(__always)
-  mutating func offer(_ state: State, isDrainer: @autoclosure () -> Bool) -> Offer {
+  mutating func offer(_ state: State, lost: UInt64, isDrainer: @autoclosure () -> Bool) -> Offer {
     guard !isCancelled else { return .cancelled }
     guard kept.count >= policy.capacity else {
-      keep(state)
+      keep(state, lost)
       return .kept
     }
     switch policy.kind {
-    case .newest:
-      let oldest = kept.popFirst()
-      keep(state)
-      return oldest.map { .keptInsteadOf($0) } ?? .kept
-    case .block: return isDrainer() ? .refused : .wait
-    case .oldest, .unbounded: return .refused
+    case .newest: return replaceOldest(with: state, lost)
+    case .block where !isDrainer(): return .wait
+    case .block, .oldest, .unbounded:
+      lostInAll &+= 1
+      lostSinceKept &+= lost &+ 1
+      return .refused
     }
   }
 
   @inline(__always)
-  private mutating func keep(_ state: State) {
+  private mutating func keep(_ state: State, _ lost: UInt64) {
     state.retain()
-    kept.append(state)
+    kept.append(state, lostBefore: lostSinceKept &+ lost)
+    lostSinceKept = 0
   }
 
+  private mutating func replaceOldest(with state: State, _ lost: UInt64) -> Offer {
+    guard let oldest = kept.popFirst() else { return .refused }
+    let lostWithIt = oldest.lostBefore &+ 1
+    if !kept.addLostBeforeFirst(lostWithIt) { lostSinceKept &+= lostWithIt }
+    lostInAll &+= 1
+    keep(state, lost)
+    return .keptInsteadOf(oldest.state)
+  }
+
+  /// What is not told yet although nothing is kept any more that could tell it.
+  mutating func takeLostSinceKept() -> UInt64 {
+    let lost = lostSinceKept
+    lostSinceKept = 0
+    return lost
+  }
+
+  var hasLostSinceKept: Bool { lostSinceKept > 0 }
+
   enum Next {
-    case state(State)
+    case state(StateBuffer.Entry)
     case end
     case nothing
   }
 
   mutating func takeNext() -> Next {
-    if let state = kept.popFirst() { return .state(state) }
+    if let entry = kept.popFirst() { return .state(entry) }
     guard hasEnded, !isEndTaken else { return .nothing }
     isEndTaken = true
     return .end

@@ -43,7 +43,6 @@ struct ThreadRecord: ~Copyable {
   private nonisolated(unsafe) static let first = Atomic<UnsafeMutablePointer<ThreadRecord>?>(nil)
 
   private static let threadLocal: ThreadLocal = {
-    Fork.observe()
     return ThreadLocal { pointer in
       guard let pointer else { return }
       let record = pointer.assumingMemoryBound(to: ThreadRecord.self)

@@ -6,7 +6,10 @@ import XCTest
 final class EventSignalTests: XCTestCase {
   private var signal: EventSignal!
 
-  override func setUpWithError() throws { signal = try XCTUnwrap(EventSignal()) }
+  override func setUpWithError() throws {
+    _ = ThreadRecord.current  // From then on forks are counted.
+    signal = try XCTUnwrap(EventSignal())
+  }
 
   override func tearDown() { signal = nil }
 
