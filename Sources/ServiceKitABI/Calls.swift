@@ -66,7 +66,9 @@ func withContainer(
   _ pointer: OpaquePointer?, _ body: (Container) throws(Failure) -> Void
 ) throws(Failure) {
   guard let container = TokenTable.object(Token(pointer), .container, Container.self) else {
-    throw Failure(SVK_INVALID_HANDLE) { $0.append("no such container: it is NULL, destroyed already, or a token of another kind") }
+    throw Failure(SVK_INVALID_HANDLE) {
+      $0.append("no such container: it is NULL, destroyed already, or a token of another kind")
+    }
   }
   try body(container)
 }

@@ -134,7 +134,9 @@ struct Reset {
 
   init(_ what: UInt32) throws(Failure) {
     guard what != 0, what & ~SVK_RESET_ALL == 0 else {
-      throw Failure(SVK_INVALID_ARGUMENT) { $0.append("what to reset is one or more of the SVK_RESET_ constants, and nothing else") }
+      throw Failure(SVK_INVALID_ARGUMENT) {
+        $0.append("what to reset is one or more of the SVK_RESET_ constants, and nothing else")
+      }
     }
     registrations = what & SVK_RESET_REGISTRATIONS != 0
     contexts = what & SVK_RESET_CONTEXTS != 0

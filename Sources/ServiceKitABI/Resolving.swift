@@ -73,7 +73,9 @@ public func svk_instance(_ handle: OpaquePointer?) -> UnsafeMutableRawPointer? {
 @implementation @_cdecl("svk_release")
 public func svk_release(_ handle: OpaquePointer?) -> svk_status {
   if LeaseTable.release(Token(handle)) { return SVK_OK }
-  return Failure(SVK_INVALID_HANDLE) { $0.append("svk_release: no such handle: it is NULL, released already, or a token of another kind") }.status
+  return Failure(SVK_INVALID_HANDLE) {
+    $0.append("svk_release: no such handle: it is NULL, released already, or a token of another kind")
+  }.status
 }
 
 @implementation @_cdecl("svk_pin")

@@ -69,7 +69,8 @@ public func svk_service_read(
 
 @implementation @_cdecl("svk_service_acquire")
 public func svk_service_acquire(
-  _ service: OpaquePointer?, _ snapshot: UnsafeMutablePointer<OpaquePointer?>?, _ state: UnsafeMutablePointer<svk_state>?
+  _ service: OpaquePointer?, _ snapshot: UnsafeMutablePointer<OpaquePointer?>?,
+  _ state: UnsafeMutablePointer<svk_state>?
 ) -> svk_status {
   state?.pointee = svk_state()
   snapshot?.pointee = nil

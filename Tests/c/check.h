@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <servicekit.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -98,20 +98,20 @@ static CHECK_UNUSED int check_text(const char *text, const char *part, const cha
 #define CHECK_STATUS(call, expected) check_status((call), (expected), #call, __FILE__, __LINE__)
 #define CHECK_OK(call) CHECK_STATUS(call, SVK_OK)
 /* Equal integers. */
-#define CHECK_EQ(actual, expected)                                                                           \
+#define CHECK_EQ(actual, expected) \
   check_number((long long)(actual), (long long)(expected), #actual " == " #expected, __FILE__, __LINE__)
 /* The text contains the part. */
 #define CHECK_STR(text, part) check_text((text), (part), __FILE__, __LINE__)
 /* As CHECK and CHECK_STATUS, where nothing that follows makes sense otherwise. */
-#define MUST(expression)                                                                                     \
-  do {                                                                                                       \
-    if (!CHECK(expression))                                                                                  \
-      exit(1);                                                                                               \
+#define MUST(expression) \
+  do { \
+    if (!CHECK(expression)) \
+      exit(1); \
   } while (0)
-#define MUST_OK(call)                                                                                        \
-  do {                                                                                                       \
-    if (!CHECK_OK(call))                                                                                     \
-      exit(1);                                                                                               \
+#define MUST_OK(call) \
+  do { \
+    if (!CHECK_OK(call)) \
+      exit(1); \
   } while (0)
 
 /* ---- Programs ---- */
@@ -120,7 +120,7 @@ static CHECK_UNUSED int check_slow(void) { return CHECK_SANITIZED || getenv("SVK
 
 /* How often to repeat: n, or a good deal less where everything is slow. Never 0. */
 static CHECK_UNUSED int iterations(int n) {
-  int fewer = check_slow() ? n / 20 : n;
+  int fewer = CHECK_SANITIZED ? n / 5 : check_slow() ? n / 20 : n;
   return fewer > 0 ? fewer : 1;
 }
 
@@ -185,7 +185,7 @@ static CHECK_UNUSED void run_threads(int count, void (*run)(int index, void *arg
   MUST(count > 0 && count <= CHECK_THREADS_MAX);
   MUST(pthread_barrier_init(&start, NULL, (unsigned)count) == 0);
   for (int i = 0; i < count; i++) {
-    threads[i] = (struct check_thread){&start, run, argument, i};
+    threads[i] = (struct check_thread){ &start, run, argument, i };
     MUST(pthread_create(&ids[i], NULL, check_thread_main, &threads[i]) == 0);
   }
   for (int i = 0; i < count; i++)
@@ -200,7 +200,7 @@ struct counter {
   int value;
 };
 
-#define COUNTER_INIT {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0}
+#define COUNTER_INIT { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 }
 
 static CHECK_UNUSED void counter_add(struct counter *counter, int n) {
   pthread_mutex_lock(&counter->mutex);
@@ -234,8 +234,9 @@ static CHECK_UNUSED void counter_wait(struct counter *counter, int n) {
 static CHECK_UNUSED int thread_id(void) { return (int)syscall(SYS_gettid); }
 
 /*
- * Returns when the system says that this thread of the process sleeps, as one does that waits for another. It can only
- * be too early: use it to make the interesting case the likely one, and expect nothing that depends on it.
+ * Returns when the system says that this thread of the process sleeps, as one does that waits for another. It
+ * can only be too early: use it to make the interesting case the likely one, and expect nothing that depends
+ * on it.
  */
 static CHECK_UNUSED void wait_until_asleep(int thread) {
   char path[64], text[256], state = 0;

@@ -218,7 +218,7 @@ static CHECK_UNUSED void check_gone(struct kind *kind, int built, const char *na
   check_number(kind->destroyed, kind->built, name, file, line);
   check_number(kind->freed, kind->registered, name, file, line);
 }
-#define CHECK_GONE(kind, built)                                                                              \
+#define CHECK_GONE(kind, built) \
   check_gone((kind), (built), #kind ": built, destroyed, freed", __FILE__, __LINE__)
 
 #endif

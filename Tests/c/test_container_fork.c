@@ -86,7 +86,7 @@ static svk_status fork_inside(svk_resolver *resolver, struct kind *own) {
 
 static void test_fork_in_a_factory(void) {
   svk_container *own = new_container();
-  struct kind low = {.name = NULL}, top = {.on_create = fork_inside};
+  struct kind low = { .name = NULL }, top = { .on_create = fork_inside };
   MUST_OK(kind_register(own, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(own, "top", &top, SVK_SCOPE_CACHED));
   CHECK(kind_of(own, "top") == &top);

@@ -14,7 +14,7 @@ static void test_create(void) {
 
 /* Every function that takes a container, with one that is none. */
 static void check_ended(svk_container *container) {
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   svk_container *child = (svk_container *)&kind;
   svk_handle *handle = (svk_handle *)&kind;
   svk_key *key = NULL;
@@ -77,8 +77,8 @@ static void test_ended(void) {
 static void test_a_dead_parent(void) {
   svk_container *root = new_container(), *parent = new_child(root), *child = new_child(parent),
                 *grandchild = new_child(child);
-  struct kind of_root = {.name = NULL}, of_parent = {.name = NULL}, of_child = {.name = NULL},
-              needs_parent = {.needs = {"of-parent"}};
+  struct kind of_root = { .name = NULL }, of_parent = { .name = NULL }, of_child = { .name = NULL },
+              needs_parent = { .needs = { "of-parent" } };
   svk_handle *handle = NULL;
   MUST_OK(kind_register(root, "of-root", &of_root, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(parent, "of-parent", &of_parent, SVK_SCOPE_CACHED));
@@ -89,7 +89,7 @@ static void test_a_dead_parent(void) {
   CHECK_EQ(needs_parent.destroyed, 1);
   CHECK_OK(svk_container_destroy(parent));
   CHECK_GONE(&of_parent, 1);
-  svk_container *const both[] = {child, grandchild};
+  svk_container *const both[] = { child, grandchild };
   for (int i = 0; i < 2; i++) {
     CHECK(kind_of(both[i], "of-child") == &of_child);
     CHECK_STATUS(svk_resolve(both[i], "of-parent", &handle), SVK_NOT_FOUND);
@@ -99,7 +99,7 @@ static void test_a_dead_parent(void) {
     CHECK_STATUS(svk_resolve(both[i], "of-root", &handle), SVK_NOT_FOUND); /* the way there is gone */
   }
   CHECK_EQ(of_child.built, 1);
-  struct kind again = {.name = NULL};
+  struct kind again = { .name = NULL };
   MUST_OK(kind_register(child, "of-parent", &again, SVK_SCOPE_CACHED));
   CHECK(kind_of(grandchild, "needs-parent") == &needs_parent);
   CHECK_OK(svk_container_destroy(child));
@@ -114,7 +114,7 @@ static void test_a_dead_parent(void) {
 /* An instance of the child that requires one of the parent keeps that, beyond the parent's end. */
 static void test_leases_beyond_the_parent(void) {
   svk_container *parent = new_container(), *child = new_child(parent);
-  struct kind low = {.name = "low"}, high = {.name = "high", .needs = {"low"}};
+  struct kind low = { .name = "low" }, high = { .name = "high", .needs = { "low" } };
   MUST_OK(kind_register(parent, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(child, "high", &high, SVK_SCOPE_CACHED));
   journal_clear();
@@ -132,7 +132,7 @@ static void test_shared(void) {
   svk_container *shared = svk_container_shared();
   CHECK(shared != NULL);
   CHECK(shared == svk_container_shared());
-  struct kind kind = {.name = NULL}, pushed = {.name = NULL};
+  struct kind kind = { .name = NULL }, pushed = { .name = NULL };
   MUST_OK(kind_register(shared, "key", &kind, SVK_SCOPE_CACHED));
   CHECK(kind_of(shared, "key") == &kind);
   CHECK_STATUS(svk_container_destroy(shared), SVK_INVALID_ARGUMENT);
@@ -158,7 +158,7 @@ static void ask_for_shared(int index, void *argument) {
 }
 
 static void test_shared_from_all_threads(void) {
-  svk_container *all[8] = {NULL};
+  svk_container *all[8] = { NULL };
   run_threads(8, ask_for_shared, all);
   for (int i = 0; i < 8; i++)
     CHECK(all[i] != NULL && all[i] == all[0]);
@@ -166,10 +166,11 @@ static void test_shared_from_all_threads(void) {
 
 /* The end of a container with handles held: they stay good, and so does what they need. */
 static void test_held_handles_stay(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH };
   for (int i = 0; i < 4; i++) {
     svk_container *container = new_container();
-    struct kind low = {.name = "low"}, high = {.name = "high", .needs = {"low"}}, idle = {.name = "idle"};
+    struct kind low = { .name = "low" }, high = { .name = "high", .needs = { "low" } },
+                idle = { .name = "idle" };
     MUST_OK(kind_register(container, "low", &low, scopes[i]));
     MUST_OK(kind_register(container, "high", &high, scopes[i]));
     MUST_OK(kind_register(container, "idle", &idle, SVK_SCOPE_CACHED));
@@ -203,7 +204,7 @@ static void ignore_decorator(void *instance, const char *key, int32_t is_new, vo
 
 static void test_all_user_data_is_freed(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   for (int i = 0; i < 3; i++) {
     CHECK_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
     CHECK_OK(kind_register_for(container, "key", "test", &kind, SVK_SCOPE_CACHED));
@@ -221,7 +222,7 @@ static void test_all_user_data_is_freed(void) {
 static void test_many(void) {
   enum { MANY = 300 };
   static svk_container *containers[MANY];
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   for (int i = 0; i < MANY; i++) {
     containers[i] = i % 3 == 0 ? new_container() : new_child(containers[i - 1]);
     MUST_OK(kind_register(containers[i], "key", &kind, SVK_SCOPE_CACHED));
@@ -243,7 +244,7 @@ static void test_many(void) {
 static void test_depth(void) {
   enum { DEPTH = 200 };
   svk_container *chain[DEPTH];
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   chain[0] = new_container();
   MUST_OK(kind_register(chain[0], "key", &kind, SVK_SCOPE_CACHED));
   for (int i = 1; i < DEPTH; i++)

@@ -11,7 +11,8 @@ static void write_log(int32_t level, const char *message, void *user_data) {
 
 static void test_registrations(void) {
   svk_container *container = new_container();
-  struct kind kept = {.name = NULL}, old = {.name = NULL}, fresh = {.name = NULL}, added = {.name = NULL};
+  struct kind kept = { .name = NULL }, old = { .name = NULL }, fresh = { .name = NULL },
+              added = { .name = NULL };
   svk_handle *handle = NULL;
   MUST_OK(kind_register(container, "kept", &kept, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "key", &old, SVK_SCOPE_UNIQUE));
@@ -48,7 +49,7 @@ static void test_registrations(void) {
 /* Live cached instances stay in use, and are there again after the pop. */
 static void test_caches(void) {
   svk_container *container = new_container();
-  struct kind untouched = {.name = NULL}, old = {.name = NULL}, fresh = {.name = NULL};
+  struct kind untouched = { .name = NULL }, old = { .name = NULL }, fresh = { .name = NULL };
   MUST_OK(kind_register(container, "untouched", &untouched, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "key", &old, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "untouched") == &untouched);
@@ -73,7 +74,7 @@ static void test_caches(void) {
 /* A reset after the push: the saved instance comes back, the one built since retires. */
 static void test_caches_and_resets(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   svk_handle *handle = RESOLVE(container, "key");
   void *first = svk_instance(handle);
@@ -94,10 +95,11 @@ static void test_caches_and_resets(void) {
   CHECK_GONE(&kind, 2);
 }
 
-/* An instance first built after the push, from a registration that was there before it, came since: it retires. */
+/* An instance first built after the push, from a registration that was there before it, came since: it
+ * retires. */
 static void test_built_since(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK_OK(svk_container_push(container));
   CHECK(kind_of(container, "key") == &kind);
@@ -112,7 +114,7 @@ static void test_built_since(void) {
 /* What came since and is still held: named in the log, and destroyed with its last lease. */
 static void test_what_is_still_held(void) {
   svk_container *container = new_container();
-  struct kind before = {.name = NULL}, since = {.name = NULL};
+  struct kind before = { .name = NULL }, since = { .name = NULL };
   CHECK_OK(svk_set_log(write_log, SVK_LOG_DEBUG, NULL, NULL));
   MUST_OK(kind_register(container, "from-before", &before, SVK_SCOPE_CACHED));
   svk_handle *held_before = RESOLVE(container, "from-before");
@@ -139,7 +141,7 @@ static void test_what_is_still_held(void) {
 
 static void test_contexts(void) {
   svk_container *container = new_container();
-  struct kind plain = {.name = NULL}, test = {.name = NULL}, live = {.name = NULL};
+  struct kind plain = { .name = NULL }, test = { .name = NULL }, live = { .name = NULL };
   MUST_OK(kind_register(container, "key", &plain, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register_for(container, "key", "test", &test, SVK_SCOPE_UNIQUE));
   CHECK_OK(svk_container_push(container));
@@ -163,7 +165,7 @@ static void test_contexts(void) {
 
 static void test_default_scope(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_DEFAULT));
   CHECK_OK(svk_container_push(container));
   CHECK_OK(svk_container_set_default_scope(container, SVK_SCOPE_CACHED));
@@ -190,8 +192,8 @@ static void decorator_free(void *user_data) {
 
 static void test_decorators(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
-  struct decorator old = {0}, fresh = {0}, own = {0};
+  struct kind kind = { .name = NULL };
+  struct decorator old = { 0 }, fresh = { 0 }, own = { 0 };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK_OK(svk_decorate(container, "key", decorate, &old, decorator_free));
   CHECK(kind_of(container, "key") == &kind);
@@ -242,7 +244,7 @@ static void test_nested(void) {
 /* Destroyed with pushes outstanding: the saved ones go, too. */
 static void test_destroyed_when_pushed(void) {
   svk_container *container = new_container();
-  struct kind old = {.name = NULL}, fresh = {.name = NULL};
+  struct kind old = { .name = NULL }, fresh = { .name = NULL };
   MUST_OK(kind_register(container, "key", &old, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "key") == &old);
   CHECK_OK(svk_container_push(container));
@@ -257,7 +259,7 @@ static void test_destroyed_when_pushed(void) {
 /* Children and parents are other containers. */
 static void test_the_family_is_left_alone(void) {
   svk_container *parent = new_container(), *container = new_child(parent), *child = new_child(container);
-  struct kind of_parent = {.name = NULL}, of_child = {.name = NULL};
+  struct kind of_parent = { .name = NULL }, of_child = { .name = NULL };
   CHECK_OK(svk_container_push(container));
   MUST_OK(kind_register(parent, "of-parent", &of_parent, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(child, "of-child", &of_child, SVK_SCOPE_CACHED));
@@ -290,7 +292,7 @@ static svk_status pop_inside(svk_resolver *resolver, struct kind *kind) {
 
 static void test_from_inside_a_factory(void) {
   svk_container *container = new_container();
-  struct kind fresh = {.on_create = pop_inside}, old = {.on_create = push_and_replace, .context = &fresh};
+  struct kind fresh = { .on_create = pop_inside }, old = { .on_create = push_and_replace, .context = &fresh };
   MUST_OK(kind_register(container, "key", &old, SVK_SCOPE_CACHED));
   svk_handle *first = RESOLVE(container, "key");
   CHECK(((struct instance *)svk_instance(first))->kind == &old);

@@ -9,10 +9,10 @@ static void ignore_decorator(void *instance, const char *key, int32_t is_new, vo
 /* A container with one of everything, and what is left of it after a reset. */
 static void check_reset(uint32_t what) {
   svk_container *parent = new_container(), *container = new_child(parent), *child = new_child(container);
-  struct kind plain = {.name = NULL}, both_plain = {.name = NULL}, both_test = {.name = NULL},
-              only_test = {.name = NULL}, shared = {.name = NULL}, custom = {.name = NULL},
-              single = {.name = NULL}, pinned = {.name = NULL}, of_parent = {.name = NULL},
-              of_child = {.name = NULL}, held = {.name = NULL};
+  struct kind plain = { .name = NULL }, both_plain = { .name = NULL }, both_test = { .name = NULL },
+              only_test = { .name = NULL }, shared = { .name = NULL }, custom = { .name = NULL },
+              single = { .name = NULL }, pinned = { .name = NULL }, of_parent = { .name = NULL },
+              of_child = { .name = NULL }, held = { .name = NULL };
   svk_scope *scope = NULL;
   _Atomic int decorated = 0;
   void *pin = NULL;
@@ -32,8 +32,9 @@ static void check_reset(uint32_t what) {
   MUST_OK(kind_register(container, "held", &held, SVK_SCOPE_CACHED));
   CHECK_OK(svk_decorate(container, NULL, ignore_decorator, &decorated, NULL));
   CHECK_OK(svk_container_set_contexts(container, "test"));
-  svk_handle *handles[] = {RESOLVE(child, "shared"), RESOLVE(child, "held")};
-  static const char *const keys[] = {"of-parent", "of-child", "plain", "both", "only-test", "custom", "single"};
+  svk_handle *handles[] = { RESOLVE(child, "shared"), RESOLVE(child, "held") };
+  static const char *const keys[] = { "of-parent", "of-child", "plain", "both",
+                                      "only-test", "custom",   "single" };
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     CHECK(kind_of(child, keys[i]) != NULL);
   CHECK_OK(svk_pin(container, "pinned", &pin));
@@ -60,7 +61,8 @@ static void check_reset(uint32_t what) {
   for (int i = 0; i < 2; i++)
     CHECK(((struct instance *)svk_instance(handles[i]))->magic == INSTANCE_LIVES);
 
-  /* Registrations: a resolve tells. Under `test` explicitly, which is the list that a reset of contexts drops. */
+  /* Registrations: a resolve tells. Under `test` explicitly, which is the list that a reset of contexts
+   * drops. */
   CHECK(kind_of(child, "of-parent") == &of_parent);
   CHECK(kind_of(child, "of-child") == &of_child);
   CHECK_EQ(of_parent.built, 1);
@@ -105,8 +107,8 @@ static void check_reset(uint32_t what) {
   CHECK_OK(svk_container_destroy(parent));
   CHECK_OK(svk_singleton_reset(NULL));
   CHECK_OK(svk_scope_destroy(scope));
-  struct kind *const all[] = {&plain, &both_plain, &both_test, &only_test, &shared,   &custom,
-                              &single, &pinned,    &of_parent, &of_child,  &held};
+  struct kind *const all[] = { &plain,  &both_plain, &both_test, &only_test, &shared, &custom,
+                               &single, &pinned,     &of_parent, &of_child,  &held };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     CHECK_EQ(all[i]->built, all[i]->destroyed);
     CHECK_EQ(all[i]->registered, all[i]->freed);
@@ -128,7 +130,7 @@ static void test_all(void) {
 
 static void test_masks(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "key") == &kind);
   CHECK_STATUS(svk_container_reset(container, 0), SVK_INVALID_ARGUMENT);
@@ -143,8 +145,8 @@ static void test_masks(void) {
 /* Dependents first. */
 static void test_order(void) {
   svk_container *container = new_container();
-  struct kind a = {.name = "a"}, b = {.name = "b", .needs = {"a"}}, c = {.name = "c", .needs = {"b", "a"}},
-              d = {.name = "d", .needs = {"c"}};
+  struct kind a = { .name = "a" }, b = { .name = "b", .needs = { "a" } },
+              c = { .name = "c", .needs = { "b", "a" } }, d = { .name = "d", .needs = { "c" } };
   MUST_OK(kind_register(container, "d", &d, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "b", &b, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "a", &a, SVK_SCOPE_CACHED));
@@ -170,7 +172,7 @@ static svk_status reset_inside(svk_resolver *resolver, struct kind *kind) {
 
 static void test_from_inside_a_factory(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = "low"}, high = {.name = "high", .on_create = reset_inside};
+  struct kind low = { .name = "low" }, high = { .name = "high", .on_create = reset_inside };
   svk_handle *none = NULL;
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "high", &high, SVK_SCOPE_CACHED));

@@ -1,4 +1,5 @@
-/* Everything at once on one family of containers; in the end as many destroyed as built, as many freed as registered. */
+/* Everything at once on one family of containers; in the end as many destroyed as built, as many freed as
+ * registered. */
 #include "factory.h"
 
 enum { THREADS = 6, KEYS = 12 };
@@ -15,8 +16,10 @@ struct storm {
 static struct storm storm;
 
 static void register_one(svk_container *container, int key, unsigned *seed) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED,    SVK_SCOPE_GRAPH,
-                                   SVK_SCOPE_CACHED, SVK_SCOPE_CUSTOM, SVK_SCOPE_SINGLETON, SVK_SCOPE_DEFAULT};
+  static const int32_t scopes[] = {
+    SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED,    SVK_SCOPE_GRAPH,
+    SVK_SCOPE_CACHED, SVK_SCOPE_CUSTOM, SVK_SCOPE_SINGLETON, SVK_SCOPE_DEFAULT
+  };
   svk_factory_options options = kind_options(&storm.kinds[key], scopes[rand_r(seed) % 8]);
   options.custom_scope = storm.scope;
   options.flags = rand_r(seed) % 4 == 0 ? SVK_FACTORY_CACHE_BY_PARAMETER : 0;
@@ -47,7 +50,7 @@ static void trace_free(void *user_data) {
 static void anything(int index, void *argument) {
   (void)argument;
   unsigned seed = (unsigned)index * 7919 + 1;
-  svk_handle *held[16] = {NULL};
+  svk_handle *held[16] = { NULL };
   for (int i = 0; i < storm.rounds; i++) {
     svk_container *container = rand_r(&seed) % 2 ? storm.parent : storm.child;
     int key = rand_r(&seed) % KEYS, parameter = rand_r(&seed) % 3;
@@ -60,7 +63,7 @@ static void anything(int index, void *argument) {
       CHECK_OK(svk_release(*slot));
       *slot = NULL;
     }
-    switch (rand_r(&seed) % 24) {
+    switch (rand_r(&seed) % 26) {
     case 0:
       register_one(container, key, &seed);
       break;
@@ -110,7 +113,6 @@ static void anything(int index, void *argument) {
       break;
     case 13:
       status = svk_container_validate(container);
-      CHECK(status == SVK_OK || status == SVK_NOT_FOUND || status == SVK_INVALID_ARGUMENT);
       break;
     case 14:
       CHECK_OK(svk_scope_reset(storm.scope));
@@ -121,15 +123,23 @@ static void anything(int index, void *argument) {
     case 16:
       status = svk_resolve_typed(container, storm.names[key], "type/1", slot);
       break;
-    case 17:
+    case 17: {
+      void *pinned = NULL;
+      status = rand_r(&seed) % 8 ? SVK_OK : svk_pin(container, storm.names[key], &pinned);
+      break;
+    }
     case 18:
+      CHECK_OK(svk_container_set_strict(container, rand_r(&seed) % 3 == 0));
+      break;
+    case 19:
+    case 20:
       status = svk_resolve_with(container, storm.names[key], &parameter, sizeof parameter, slot);
       break;
     default:
       status = svk_resolve(container, storm.names[key], slot);
     }
     CHECK(status == SVK_OK || status == SVK_NOT_FOUND || status == SVK_TYPE_MISMATCH ||
-          status == SVK_INVALID_ARGUMENT);
+          status == SVK_INVALID_ARGUMENT || status == SVK_CONTEXT_MISSING);
   }
   for (int n = 0; n < 16; n++)
     if (held[n] != NULL)

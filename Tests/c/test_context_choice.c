@@ -4,7 +4,8 @@
 
 static void test_which_wins(void) {
   svk_container *container = new_container();
-  struct kind plain = {.name = NULL}, live = {.name = NULL}, preview = {.name = NULL}, test = {.name = NULL};
+  struct kind plain = { .name = NULL }, live = { .name = NULL }, preview = { .name = NULL },
+              test = { .name = NULL };
   MUST_OK(kind_register_for(container, "key", "test", &test, SVK_SCOPE_UNIQUE));
   CHECK(kind_of(container, "key") == NULL); /* `live` is active, and has none */
   MUST_OK(kind_register(container, "key", &plain, SVK_SCOPE_UNIQUE));
@@ -17,32 +18,32 @@ static void test_which_wins(void) {
     const char *contexts;
     int expected; /* 0 plain, 1 live, 2 preview, 3 test */
   } rows[] = {
-      {"test", 3},
-      {"preview", 2},
-      {"preview,live", 2},
-      {"live,preview", 1},
-      {"test,preview,live", 3},
-      {"other", 0},
-      {"other,preview", 2},
-      {"  other ,  preview ", 2},
-      {" test", 3},
-      {"test ", 3},
-      {"preview,preview", 2},
-      {"LIVE", 0},
-      {"liv", 0},
-      {"tes t", 0},
-      {NULL, 1},
-      {"", 1},
-      {"   ", 1},
+    { "test", 3 },
+    { "preview", 2 },
+    { "preview,live", 2 },
+    { "live,preview", 1 },
+    { "test,preview,live", 3 },
+    { "other", 0 },
+    { "other,preview", 2 },
+    { "  other ,  preview ", 2 },
+    { " test", 3 },
+    { "test ", 3 },
+    { "preview,preview", 2 },
+    { "LIVE", 0 },
+    { "liv", 0 },
+    { "tes t", 0 },
+    { NULL, 1 },
+    { "", 1 },
+    { "   ", 1 },
   };
-  struct kind *const kinds[] = {&plain, &live, &preview, &test};
+  struct kind *const kinds[] = { &plain, &live, &preview, &test };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     CHECK_OK(svk_container_set_contexts(container, rows[i].contexts));
     CHECK(kind_of(container, "key") == kinds[rows[i].expected]);
   }
   /* What is malformed changes nothing. */
   CHECK_OK(svk_container_set_contexts(container, "test"));
-  static const char *const malformed[] = {",", "live,", "preview,,live", "a\nb", "\xff"};
+  static const char *const malformed[] = { ",", "live,", "preview,,live", "a\nb", "\xff" };
   for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
     CHECK_STATUS(svk_container_set_contexts(container, malformed[i]), SVK_INVALID_ARGUMENT);
     CHECK(kind_of(container, "key") == &test);
@@ -53,7 +54,7 @@ static void test_which_wins(void) {
 /* Blanks around the name of a registration's context are trimmed, too. */
 static void test_blanks(void) {
   svk_container *container = new_container();
-  struct kind first = {.name = NULL}, second = {.name = NULL};
+  struct kind first = { .name = NULL }, second = { .name = NULL };
   MUST_OK(kind_register_for(container, "key", "  my context ", &first, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register_for(container, "key", "my context", &second, SVK_SCOPE_UNIQUE));
   CHECK_GONE(&first, 0); /* the same context: it was replaced */
@@ -65,8 +66,8 @@ static void test_blanks(void) {
 /* A container's own registrations, plain ones too, come before the parent's. */
 static void test_own_before_the_parents(void) {
   svk_container *parent = new_container(), *child = new_child(parent);
-  struct kind parent_plain = {.name = NULL}, parent_test = {.name = NULL}, child_plain = {.name = NULL},
-              child_test = {.name = NULL};
+  struct kind parent_plain = { .name = NULL }, parent_test = { .name = NULL }, child_plain = { .name = NULL },
+              child_test = { .name = NULL };
   CHECK_OK(svk_container_set_contexts(parent, "test"));
   MUST_OK(kind_register(parent, "key", &parent_plain, SVK_SCOPE_UNIQUE));
   CHECK(kind_of(child, "key") == &parent_plain);
@@ -83,7 +84,8 @@ static void test_own_before_the_parents(void) {
 
 static void test_inherited(void) {
   svk_container *root = new_container(), *middle = new_child(root), *leaf = new_child(middle);
-  struct kind plain = {.name = NULL}, live = {.name = NULL}, test = {.name = NULL}, mine = {.name = NULL};
+  struct kind plain = { .name = NULL }, live = { .name = NULL }, test = { .name = NULL },
+              mine = { .name = NULL };
   MUST_OK(kind_register(leaf, "key", &plain, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register_for(leaf, "key", "live", &live, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register_for(leaf, "key", "test", &test, SVK_SCOPE_UNIQUE));
@@ -103,7 +105,7 @@ static void test_inherited(void) {
   CHECK(kind_of(leaf, "key") == &live);
   /* The other way there is no effect. */
   CHECK_OK(svk_container_set_contexts(leaf, "test"));
-  struct kind root_plain = {.name = NULL}, root_test = {.name = NULL};
+  struct kind root_plain = { .name = NULL }, root_test = { .name = NULL };
   MUST_OK(kind_register(root, "root-key", &root_plain, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register_for(root, "root-key", "test", &root_test, SVK_SCOPE_UNIQUE));
   CHECK(kind_of(root, "root-key") == &root_plain);
@@ -115,7 +117,7 @@ static void test_inherited(void) {
 /* It counts for what is built from now on. */
 static void test_no_cache_is_cleared(void) {
   svk_container *container = new_container();
-  struct kind live = {.name = NULL}, test = {.name = NULL};
+  struct kind live = { .name = NULL }, test = { .name = NULL };
   MUST_OK(kind_register_for(container, "key", "live", &live, SVK_SCOPE_CACHED));
   MUST_OK(kind_register_for(container, "key", "test", &test, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "key") == &live);
@@ -134,7 +136,7 @@ static void test_no_cache_is_cleared(void) {
 /* Requirements are looked up under the contexts of the container that builds. */
 static void test_requirements(void) {
   svk_container *container = new_container();
-  struct kind low_live = {.name = NULL}, low_test = {.name = NULL}, high = {.needs = {"low"}};
+  struct kind low_live = { .name = NULL }, low_test = { .name = NULL }, high = { .needs = { "low" } };
   MUST_OK(kind_register_for(container, "low", "live", &low_live, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register_for(container, "low", "test", &low_test, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register(container, "high", &high, SVK_SCOPE_UNIQUE));
@@ -170,9 +172,9 @@ static int in_child(const struct environment_case *row) {
   svk_container *container = row->shared ? svk_container_shared() : new_container();
   setenv("SERVICEKIT_CONTEXT", "too-late", 1); /* it is read once */
   svk_container *later = new_container(), *child = new_child(container);
-  svk_container *const all[] = {container, later, child};
-  static const char *const contexts[] = {"live", "preview", "test", "too-late", "mine"};
-  struct kind kinds[5], plain = {.name = NULL};
+  svk_container *const all[] = { container, later, child };
+  static const char *const contexts[] = { "live", "preview", "test", "too-late", "mine" };
+  struct kind kinds[5], plain = { .name = NULL };
   memset(kinds, 0, sizeof kinds);
   for (int i = 0; i < 3; i++) {
     MUST_OK(kind_register(all[i], "key", &plain, SVK_SCOPE_UNIQUE));
@@ -206,17 +208,19 @@ static int in_child(const struct environment_case *row) {
 
 static void test_environment(void) {
   static const struct environment_case rows[] = {
-      {NULL, "live", NULL, 0},
-      {"", "live", NULL, 0},
-      {"   ", "live", NULL, 0},
-      {"test", "test", NULL, 0},
-      {"preview", "preview", NULL, 1},
-      {" preview , test ", "preview", NULL, 0},
-      {"unheard-of", "plain", NULL, 0},
-      {"unheard-of,test", "test", NULL, 1},
-      {"b\x01""d,test", "test", "SERVICEKIT_CONTEXT", 0},
-      {"\xff,preview", "preview", "SERVICEKIT_CONTEXT", 0},
-      {"test,\xed\xa0\x80", "test", "SERVICEKIT_CONTEXT", 0},
+    { NULL, "live", NULL, 0 },
+    { "", "live", NULL, 0 },
+    { "   ", "live", NULL, 0 },
+    { "test", "test", NULL, 0 },
+    { "preview", "preview", NULL, 1 },
+    { " preview , test ", "preview", NULL, 0 },
+    { "unheard-of", "plain", NULL, 0 },
+    { "unheard-of,test", "test", NULL, 1 },
+    { "b\x01"
+      "d,test",
+      "test", "SERVICEKIT_CONTEXT", 0 },
+    { "\xff,preview", "preview", "SERVICEKIT_CONTEXT", 0 },
+    { "test,\xed\xa0\x80", "test", "SERVICEKIT_CONTEXT", 0 },
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     fflush(NULL);

@@ -19,7 +19,7 @@ static void check_missing(svk_container *container, const char *key) {
 
 static void test_refused(void) {
   svk_container *container = new_container();
-  struct kind plain = {.name = NULL}, live = {.name = NULL}, test = {.name = NULL};
+  struct kind plain = { .name = NULL }, live = { .name = NULL }, test = { .name = NULL };
   MUST_OK(kind_register(container, "key", &plain, SVK_SCOPE_CACHED));
   MUST_OK(kind_register_for(container, "key", "live", &live, SVK_SCOPE_CACHED));
   CHECK_OK(svk_container_set_strict(container, 1));
@@ -48,7 +48,7 @@ static void test_refused(void) {
 /* An instance that was cached before is no way around it. */
 static void test_what_is_cached(void) {
   svk_container *container = new_container();
-  struct kind plain = {.name = NULL}, test = {.name = NULL};
+  struct kind plain = { .name = NULL }, test = { .name = NULL };
   MUST_OK(kind_register(container, "key", &plain, SVK_SCOPE_CACHED));
   svk_handle *held = RESOLVE(container, "key");
   CHECK_OK(svk_container_set_contexts(container, "test"));
@@ -69,7 +69,7 @@ static void test_what_is_cached(void) {
 
 static void test_requirements(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = NULL}, low_test = {.name = NULL}, high = {.needs = {"low"}};
+  struct kind low = { .name = NULL }, low_test = { .name = NULL }, high = { .needs = { "low" } };
   svk_handle *handle = NULL;
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register_for(container, "high", "test", &high, SVK_SCOPE_CACHED));
@@ -88,7 +88,7 @@ static void test_requirements(void) {
 /* A `test` registration anywhere up the chain will do; and children follow unless they set their own. */
 static void test_parents(void) {
   svk_container *root = new_container(), *middle = new_child(root), *leaf = new_child(middle);
-  struct kind root_test = {.name = NULL}, leaf_plain = {.name = NULL}, only_plain = {.name = NULL};
+  struct kind root_test = { .name = NULL }, leaf_plain = { .name = NULL }, only_plain = { .name = NULL };
   MUST_OK(kind_register_for(root, "key", "test", &root_test, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(leaf, "only-plain", &only_plain, SVK_SCOPE_CACHED));
   CHECK_OK(svk_container_set_contexts(root, "test"));
@@ -115,7 +115,7 @@ static void test_parents(void) {
 /* Pushed and popped with the other settings. */
 static void test_push(void) {
   svk_container *container = new_container();
-  struct kind plain = {.name = NULL};
+  struct kind plain = { .name = NULL };
   MUST_OK(kind_register(container, "key", &plain, SVK_SCOPE_CACHED));
   CHECK_OK(svk_container_push(container));
   CHECK_OK(svk_container_set_contexts(container, "test"));

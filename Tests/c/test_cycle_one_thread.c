@@ -10,8 +10,8 @@ static void check_cycle(svk_container *container, const char *key, const char *p
   CHECK_STR(svk_last_error(), path);
 }
 
-static const int32_t all_scopes[] = {SVK_SCOPE_UNIQUE,    SVK_SCOPE_CACHED, SVK_SCOPE_SHARED,
-                                     SVK_SCOPE_SINGLETON, SVK_SCOPE_GRAPH,  SVK_SCOPE_CUSTOM};
+static const int32_t all_scopes[] = { SVK_SCOPE_UNIQUE,    SVK_SCOPE_CACHED, SVK_SCOPE_SHARED,
+                                      SVK_SCOPE_SINGLETON, SVK_SCOPE_GRAPH,  SVK_SCOPE_CUSTOM };
 enum { ALL_SCOPES = sizeof all_scopes / sizeof *all_scopes };
 
 static void test_of_each_length(void) {
@@ -19,12 +19,13 @@ static void test_of_each_length(void) {
   MUST_OK(svk_scope_create("scope", &scope));
   for (int s = 0; s < ALL_SCOPES; s++) {
     svk_container *container = new_container();
-    struct kind self = {.needs = {"self"}}, a = {.needs = {"b"}}, b = {.needs = {"c"}}, c = {.needs = {"a"}},
-                outside = {.needs = {"leaf", "b"}}, leaf = {.name = NULL};
+    struct kind self = { .needs = { "self" } }, a = { .needs = { "b" } }, b = { .needs = { "c" } },
+                c = { .needs = { "a" } }, outside = { .needs = { "leaf", "b" } }, leaf = { .name = NULL };
     struct {
       const char *key;
       struct kind *kind;
-    } rows[] = {{"self", &self}, {"a", &a}, {"b", &b}, {"c", &c}, {"outside", &outside}, {"leaf", &leaf}};
+    } rows[] = { { "self", &self },       { "a", &a },      { "b", &b }, { "c", &c },
+                 { "outside", &outside }, { "leaf", &leaf } };
     for (int i = 0; i < 6; i++) {
       svk_factory_options options = kind_options(rows[i].kind, all_scopes[s]);
       options.custom_scope = scope;
@@ -65,8 +66,8 @@ static svk_status resolve_context(svk_resolver *resolver, struct kind *kind) {
 static void test_through_resolve(void) {
   for (int s = 0; s < ALL_SCOPES - 1; s++) {
     svk_container *container = new_container();
-    struct kind a = {.on_create = resolve_context, .context = (char[]){"b"}},
-                b = {.on_create = resolve_context, .context = (char[]){"c"}}, c = {.needs = {"a"}};
+    struct kind a = { .on_create = resolve_context, .context = (char[]){ "b" } },
+                b = { .on_create = resolve_context, .context = (char[]){ "c" } }, c = { .needs = { "a" } };
     MUST_OK(kind_register(container, "a", &a, all_scopes[s]));
     MUST_OK(kind_register(container, "b", &b, all_scopes[s]));
     MUST_OK(kind_register(container, "c", &c, all_scopes[s]));
@@ -82,10 +83,60 @@ static void test_through_resolve(void) {
   }
 }
 
+/* Round through another callback that runs inside the factory: still the same thread that builds. */
+static svk_container *around;
+static void resolve_a(void) {
+  svk_handle *handle = (svk_handle *)&handle;
+  CHECK_STATUS(svk_resolve(around, "a", &handle), SVK_CYCLE);
+  CHECK(handle == NULL);
+  CHECK_STR(svk_last_error(), "a" ARROW "a");
+}
+static void resolve_in_decorator(void *instance, const char *key, int32_t is_new, void *user_data) {
+  (void)instance, (void)is_new, (void)user_data;
+  if (strcmp(key, "low") == 0)
+    resolve_a();
+}
+static void resolve_in_trace(const svk_trace_event *event, void *user_data) {
+  (void)user_data;
+  if (strcmp(event->key, "low") == 0)
+    resolve_a();
+}
+static void resolve_in_destroy(struct instance *instance) {
+  (void)instance;
+  resolve_a();
+}
+static void resolve_in_free(void *user_data) {
+  (void)user_data;
+  resolve_a();
+}
+static svk_status call_back(svk_resolver *resolver, struct kind *kind) {
+  (void)kind;
+  CHECK_OK(svk_release(RESOLVE(svk_resolver_container(resolver), "low")));
+  CHECK_OK(svk_decorate(around, "free", resolve_in_decorator, NULL, resolve_in_free));
+  CHECK_OK(svk_decorate(around, "free", NULL, NULL, NULL));
+  return SVK_OK;
+}
+
+static void test_through_callbacks(void) {
+  for (int s = 0; s < ALL_SCOPES - 1; s++) {
+    around = new_container();
+    struct kind low = { .on_destroy = resolve_in_destroy }, a = { .on_create = call_back };
+    MUST_OK(kind_register(around, "low", &low, SVK_SCOPE_UNIQUE));
+    MUST_OK(kind_register(around, "a", &a, all_scopes[s]));
+    CHECK_OK(svk_decorate(around, NULL, resolve_in_decorator, NULL, NULL));
+    CHECK_OK(svk_container_set_trace(around, resolve_in_trace, NULL, NULL));
+    CHECK(kind_of(around, "a") == &a);
+    CHECK_OK(svk_container_destroy(around));
+    CHECK_OK(svk_singleton_reset(NULL));
+    CHECK_GONE(&low, 1);
+    CHECK_GONE(&a, 1);
+  }
+}
+
 /* Round through a parent. */
 static void test_through_a_parent(void) {
   svk_container *parent = new_container(), *child = new_child(parent);
-  struct kind a = {.needs = {"b"}}, b = {.needs = {"a"}};
+  struct kind a = { .needs = { "b" } }, b = { .needs = { "a" } };
   MUST_OK(kind_register(parent, "a", &a, SVK_SCOPE_UNIQUE)); /* built with the child's registrations */
   MUST_OK(kind_register(child, "b", &b, SVK_SCOPE_UNIQUE));
   check_cycle(child, "a", "a" ARROW "b" ARROW "a");
@@ -109,13 +160,13 @@ static svk_status resolve_in_other(svk_resolver *resolver, struct kind *kind) {
 }
 
 static void test_the_same_name_elsewhere(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH };
   for (int s = 0; s < 4; s++) {
     svk_container *one = new_container(), *two = new_container(), *parent = new_container(),
                   *child = new_child(parent);
-    struct kind of_one = {.on_create = resolve_in_other, .context = two},
-                of_two = {.on_create = resolve_in_other, .context = child},
-                of_child = {.on_create = resolve_in_other, .context = parent}, of_parent = {.name = NULL};
+    struct kind of_one = { .on_create = resolve_in_other, .context = two },
+                of_two = { .on_create = resolve_in_other, .context = child },
+                of_child = { .on_create = resolve_in_other, .context = parent }, of_parent = { .name = NULL };
     MUST_OK(kind_register(one, "key", &of_one, scopes[s]));
     MUST_OK(kind_register(two, "key", &of_two, scopes[s]));
     MUST_OK(kind_register(child, "key", &of_child, scopes[s]));
@@ -125,7 +176,7 @@ static void test_the_same_name_elsewhere(void) {
     /* But round and back to the first container it is one. */
     of_parent.on_create = resolve_in_other;
     of_parent.context = one;
-    svk_container *const all[] = {one, two, child, parent};
+    svk_container *const all[] = { one, two, child, parent };
     for (int i = 0; i < 4; i++)
       CHECK_OK(svk_container_reset(all[i], SVK_RESET_SCOPES));
     check_cycle(one, "key", "key" ARROW "key");
@@ -142,7 +193,7 @@ static void test_the_same_name_elsewhere(void) {
 /* A singleton is one in the process, so asking another container for it is a cycle all the same. */
 static void test_singletons_elsewhere(void) {
   svk_container *one = new_container(), *two = new_container();
-  struct kind of_one = {.on_create = resolve_in_other, .context = two}, of_two = {.name = NULL};
+  struct kind of_one = { .on_create = resolve_in_other, .context = two }, of_two = { .name = NULL };
   MUST_OK(kind_register(one, "key", &of_one, SVK_SCOPE_SINGLETON));
   MUST_OK(kind_register(two, "key", &of_two, SVK_SCOPE_SINGLETON));
   check_cycle(one, "key", "key" ARROW "key");
@@ -174,11 +225,11 @@ static svk_status count_down(svk_resolver *resolver, struct kind *kind) {
 }
 
 static void test_parameters(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED,    SVK_SCOPE_SHARED,
-                                   SVK_SCOPE_GRAPH,  SVK_SCOPE_SINGLETON, SVK_SCOPE_UNIQUE};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED,    SVK_SCOPE_SHARED,
+                                    SVK_SCOPE_GRAPH,  SVK_SCOPE_SINGLETON, SVK_SCOPE_UNIQUE };
   for (int s = 0; s < 6; s++) {
     svk_container *container = new_container();
-    struct kind kind = {.on_create = count_down};
+    struct kind kind = { .on_create = count_down };
     svk_factory_options options = kind_options(&kind, scopes[s]);
     options.flags = s < 5 ? SVK_FACTORY_CACHE_BY_PARAMETER : 0;
     MUST_OK(kind_register_with(container, "key", NULL, &options));
@@ -199,10 +250,11 @@ static void test_parameters(void) {
 
 /* Also where the parameter takes no part in the cache: no cycle, no hang. */
 static void test_parameters_outside_the_cache(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH, SVK_SCOPE_SINGLETON};
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH,
+                                    SVK_SCOPE_SINGLETON };
   for (int s = 0; s < 4; s++) {
     svk_container *container = new_container();
-    struct kind kind = {.on_create = count_down};
+    struct kind kind = { .on_create = count_down };
     MUST_OK(kind_register(container, "key", &kind, scopes[s]));
     svk_handle *handle = NULL;
     int n = 3;
@@ -220,8 +272,8 @@ static void test_no_false_alarm(void) {
   enum { DEPTH = 300 };
   for (int s = 0; s < ALL_SCOPES - 1; s++) {
     svk_container *container = new_container();
-    struct kind a = {.name = NULL}, b = {.needs = {"a"}}, c = {.needs = {"a", "b"}},
-                d = {.needs = {"c", "b", "a", "c"}};
+    struct kind a = { .name = NULL }, b = { .needs = { "a" } }, c = { .needs = { "a", "b" } },
+                d = { .needs = { "c", "b", "a", "c" } };
     MUST_OK(kind_register(container, "a", &a, all_scopes[s]));
     MUST_OK(kind_register(container, "b", &b, all_scopes[s]));
     MUST_OK(kind_register(container, "c", &c, all_scopes[s]));
@@ -256,7 +308,7 @@ static void test_long_keys(void) {
   static char x[256], y[256];
   memset(x, 'x', 255);
   memset(y, 'y', 255);
-  struct kind kind_x = {.needs = {y}}, kind_y = {.needs = {x}};
+  struct kind kind_x = { .needs = { y } }, kind_y = { .needs = { x } };
   MUST_OK(kind_register(container, x, &kind_x, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, y, &kind_y, SVK_SCOPE_CACHED));
   svk_handle *handle = NULL;
@@ -268,6 +320,7 @@ static void test_long_keys(void) {
 int main(void) {
   RUN(test_of_each_length);
   RUN(test_through_resolve);
+  RUN(test_through_callbacks);
   RUN(test_through_a_parent);
   RUN(test_the_same_name_elsewhere);
   RUN(test_singletons_elsewhere);

@@ -78,7 +78,7 @@ static const char *json_value(const char *at, int depth) {
     return json_sequence(at, ']', 0, depth);
   if (*at == '"')
     return json_string(at);
-  static const char *const words[] = {"true", "false", "null"};
+  static const char *const words[] = { "true", "false", "null" };
   for (int i = 0; i < 3; i++)
     if (strncmp(at, words[i], strlen(words[i])) == 0)
       return at + strlen(words[i]);
@@ -144,7 +144,7 @@ static void test_formats(void) {
   MUST_OK(svk_scope_create("my-session", &scope));
   svk_container *container = make_example(kinds, scope);
   svk_handle *view = RESOLVE(container, "view"), *logger = RESOLVE(container, "logger");
-  static const char *const parts[] = {"logger", "store", "view", "never-built"};
+  static const char *const parts[] = { "logger", "store", "view", "never-built" };
 
   char *text = describe(container, SVK_FORMAT_TEXT);
   for (int i = 0; i < 4; i++)
@@ -191,7 +191,7 @@ static void test_before_anything(void) {
   check_dot(text);
   CHECK(strstr(text, "->") == NULL);
   free(text);
-  svk_container *const both[] = {container, empty};
+  svk_container *const both[] = { container, empty };
   for (int i = 0; i < 2; i++) {
     free(describe(both[i], SVK_FORMAT_TEXT));
     text = describe(both[i], SVK_FORMAT_JSON);
@@ -211,7 +211,7 @@ static void test_before_anything(void) {
 /* Each change shows: live instances, leases, scopes. */
 static void test_what_changes(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   for (int32_t format = SVK_FORMAT_TEXT; format <= SVK_FORMAT_JSON; format++) {
     char *registered = describe(container, format);
@@ -277,7 +277,7 @@ static void test_too_small(void) {
 
 static void test_bad_arguments(void) {
   svk_container *container = new_container();
-  static const int32_t formats[] = {-1, SVK_FORMAT_DOT + 1, INT32_MIN, INT32_MAX};
+  static const int32_t formats[] = { -1, SVK_FORMAT_DOT + 1, INT32_MIN, INT32_MAX };
   char buffer[8] = "before";
   size_t needed;
   for (int i = 0; i < 4; i++) {
@@ -297,8 +297,10 @@ static void test_bad_arguments(void) {
 /* Whatever is in a key, JSON and DOT stay what they are. */
 static void test_special_keys(void) {
   svk_container *container = new_container();
-  static const char *const keys[] = {"quote\"", "back\\slash", "brace}{", "a -> b;", "\\\"",     "percent%s%n",
-                                     "[1,2]",   "end\\",       "\xc3\xa9\xf0\x9f\x98\x80", "<b>&amp;", "\xe2\x80\xa8"};
+  static const char *const keys[] = { "quote\"",  "back\\slash", "brace}{",
+                                      "a -> b;",  "\\\"",        "percent%s%n",
+                                      "[1,2]",    "end\\",       "\xc3\xa9\xf0\x9f\x98\x80",
+                                      "<b>&amp;", "\xe2\x80\xa8" };
   enum { KEYS = sizeof keys / sizeof *keys };
   struct kind kinds[KEYS];
   memset(kinds, 0, sizeof kinds);
@@ -330,7 +332,7 @@ static void test_special_keys(void) {
 /* Edges that cross containers, and a child's description. */
 static void test_child(void) {
   svk_container *parent = new_container(), *child = new_child(parent);
-  struct kind low = {.name = NULL}, high = {.needs = {"low"}};
+  struct kind low = { .name = NULL }, high = { .needs = { "low" } };
   MUST_OK(kind_register(parent, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(child, "high", &high, SVK_SCOPE_CACHED));
   CHECK(kind_of(child, "high") == &high);

@@ -24,7 +24,7 @@ static void on_a_new_thread(int index, void *argument) {
 
 static void test_per_thread(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   svk_handle *handle = NULL;
   MUST_OK(kind_register(container, "good", &kind, SVK_SCOPE_CACHED));
   CHECK_STATUS(svk_resolve(container, "missing-on-main", &handle), SVK_NOT_FOUND);
@@ -44,9 +44,9 @@ static void expect(svk_status actual, svk_status expected, const char *part, con
 
 static void test_the_key_is_named(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL}, failing = {.answer = SVK_FACTORY_ERROR_BASE + 7}, null = {.gives_null = 1},
-              garbage = {.answer = -3}, cycle = {.needs = {"cyclic"}}, above = {.needs = {"failing"}},
-              unlucky = {.needs = {"not-there"}};
+  struct kind kind = { .name = NULL }, failing = { .answer = SVK_FACTORY_ERROR_BASE + 7 },
+              null = { .gives_null = 1 }, garbage = { .answer = -3 }, cycle = { .needs = { "cyclic" } },
+              above = { .needs = { "failing" } }, unlucky = { .needs = { "not-there" } };
   svk_handle *handle = NULL;
   svk_key *key = NULL;
   void *instance = NULL;
@@ -102,8 +102,8 @@ static void test_without_a_status(void) {
 /* The longest of keys, and keys with characters of their own, in the text as they are. */
 static void test_special_keys(void) {
   svk_container *container = new_container();
-  static const char *const keys[] = {"percent-%s-%n-%d", "quote\"backslash\\", "\xe6\x97\xa5\xe6\x9c\xac",
-                                     "\xf0\x9f\x98\x80"};
+  static const char *const keys[] = { "percent-%s-%n-%d", "quote\"backslash\\", "\xe6\x97\xa5\xe6\x9c\xac",
+                                      "\xf0\x9f\x98\x80" };
   svk_handle *handle = NULL;
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     EXPECT(svk_resolve(container, keys[i], &handle), SVK_NOT_FOUND, keys[i]);
@@ -125,7 +125,7 @@ static svk_status fail_and_recover(svk_resolver *resolver, struct kind *kind) {
 
 static void test_inside_a_factory(void) {
   svk_container *container = new_container();
-  struct kind kind = {.on_create = fail_and_recover};
+  struct kind kind = { .on_create = fail_and_recover };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "key") == &kind);
   CHECK_STR(svk_last_error(), "inner-missing"); /* the resolve succeeded: no later failure */

@@ -195,7 +195,8 @@ static void describe(int count) {
 }
 
 static void test_growth(void) {
-  static struct kind cyclic = {.needs = {"cyclic"}}, graph = {.needs = {"low-graph", "low-graph"}}, leaf;
+  static struct kind cyclic = { .needs = { "cyclic" } }, graph = { .needs = { "low-graph", "low-graph" } },
+                     leaf;
   container = new_container();
   failing.answer = SVK_FACTORY_ERROR_BASE;
   MUST_OK(kind_register(container, "cached", &kind, SVK_SCOPE_CACHED));

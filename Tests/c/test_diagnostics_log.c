@@ -29,10 +29,11 @@ static int total(struct logger *logger) {
   return sum;
 }
 
-/* What a warning is certain to come from: a handle that is held at the end of its container. And some failures. */
+/* What a warning is certain to come from: a handle that is held at the end of its container. And some
+ * failures. */
 static void make_noise(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   svk_handle *missing = NULL;
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   svk_handle *handle = RESOLVE(container, "key");
@@ -44,7 +45,7 @@ static void make_noise(void) {
 
 static void test_levels(void) {
   for (int32_t level = SVK_LOG_ERROR; level <= SVK_LOG_DEBUG; level++) {
-    struct logger logger = {.freed = 0};
+    struct logger logger = { .freed = 0 };
     CHECK_OK(svk_set_log(write_log, level, &logger, logger_free));
     make_noise();
     for (int above = level + 1; above <= SVK_LOG_DEBUG; above++)
@@ -60,8 +61,8 @@ static void test_levels(void) {
 }
 
 static void test_unknown_levels(void) {
-  static const int32_t unknown[] = {0, -1, SVK_LOG_DEBUG + 1, INT32_MIN, INT32_MAX};
-  struct logger present = {.freed = 0}, refused = {.freed = 0};
+  static const int32_t unknown[] = { 0, -1, SVK_LOG_DEBUG + 1, INT32_MIN, INT32_MAX };
+  struct logger present = { .freed = 0 }, refused = { .freed = 0 };
   CHECK_OK(svk_set_log(write_log, SVK_LOG_WARNING, &present, logger_free));
   for (int i = 0; i < 5; i++)
     CHECK_STATUS(svk_set_log(write_log, unknown[i], &refused, logger_free), SVK_INVALID_ARGUMENT);
@@ -77,7 +78,7 @@ static void test_unknown_levels(void) {
 }
 
 static void test_replace(void) {
-  struct logger first = {.freed = 0}, second = {.freed = 0};
+  struct logger first = { .freed = 0 }, second = { .freed = 0 };
   CHECK_OK(svk_set_log(write_log, SVK_LOG_DEBUG, &first, logger_free));
   CHECK_OK(svk_set_log(write_log, SVK_LOG_DEBUG, &second, logger_free));
   CHECK_EQ(first.freed, 1);
@@ -106,7 +107,7 @@ static void log_inside(int32_t level, const char *message, void *user_data) {
 }
 
 static void test_from_inside(void) {
-  struct logger second = {.freed = 0}, first = {.following = &second}, only = {.freed = 0};
+  struct logger second = { .freed = 0 }, first = { .following = &second }, only = { .freed = 0 };
   CHECK_OK(svk_set_log(log_inside, SVK_LOG_DEBUG, &first, logger_free));
   make_noise();
   CHECK_EQ(first.freed, 1);
@@ -141,7 +142,7 @@ static void noise_or_replace(int index, void *argument) {
 }
 
 static void test_replaced_while_it_runs(void) {
-  struct logger logger = {.freed = 0};
+  struct logger logger = { .freed = 0 };
   CHECK_OK(svk_set_log(log_and_wait, SVK_LOG_DEBUG, &logger, logger_free));
   run_threads(2, noise_or_replace, &logger);
   CHECK_EQ(logger.freed, 1);
@@ -214,7 +215,8 @@ static void test_quiet(void) {
   if (!CHECK_SANITIZED)
     for (int number = 1; number < 32; number++) {
       struct sigaction action;
-      if (number != SIGALRM && number != SIGKILL && number != SIGSTOP && sigaction(number, NULL, &action) == 0)
+      if (number != SIGALRM && number != SIGKILL && number != SIGSTOP &&
+          sigaction(number, NULL, &action) == 0)
         CHECK(action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN);
     }
 }

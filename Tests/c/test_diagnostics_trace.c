@@ -1,4 +1,5 @@
-/* Trace events: one per resolve, when it ends, on its thread, to the nearest container with a trace function. */
+/* Trace events: one per resolve, when it ends, on its thread, to the nearest container with a trace function.
+ */
 #include "factory.h"
 
 struct tracer {
@@ -46,10 +47,11 @@ static void check_seen(const char *expected, int line) {
 
 static void test_kinds_and_depths(void) {
   svk_container *container = new_container();
-  struct tracer tracer = {.name = NULL};
-  struct kind low = {.name = NULL}, middle = {.needs = {"low"}}, top = {.needs = {"middle", "low"}},
-              test = {.needs = {"low"}}, failing = {.needs = {"low"}, .answer = SVK_FACTORY_ERROR_BASE},
-              above = {.needs = {"failing"}};
+  struct tracer tracer = { .name = NULL };
+  struct kind low = { .name = NULL }, middle = { .needs = { "low" } }, top = { .needs = { "middle", "low" } },
+              test = { .needs = { "low" } },
+              failing = { .needs = { "low" }, .answer = SVK_FACTORY_ERROR_BASE },
+              above = { .needs = { "failing" } };
   svk_handle *handle = NULL;
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "middle", &middle, SVK_SCOPE_UNIQUE));
@@ -98,8 +100,8 @@ static svk_status resolve_inside(svk_resolver *resolver, struct kind *kind) {
 
 static void test_resolve_in_a_factory(void) {
   svk_container *one = new_container(), *two = new_container();
-  struct tracer tracer_one = {.name = "one/"}, tracer_two = {.name = "two/"};
-  struct kind low = {.name = NULL}, top = {.on_create = resolve_inside, .context = two};
+  struct tracer tracer_one = { .name = "one/" }, tracer_two = { .name = "two/" };
+  struct kind low = { .name = NULL }, top = { .on_create = resolve_inside, .context = two };
   MUST_OK(kind_register(two, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(one, "top", &top, SVK_SCOPE_CACHED));
   set(one, &tracer_one);
@@ -113,8 +115,9 @@ static void test_resolve_in_a_factory(void) {
 /* From the container asked up to the root: the nearest, and only that. */
 static void test_the_nearest(void) {
   svk_container *root = new_container(), *middle = new_child(root), *leaf = new_child(middle);
-  struct tracer of_root = {.name = "root/"}, of_middle = {.name = "middle/"}, of_leaf = {.name = "leaf/"};
-  struct kind kind = {.name = NULL};
+  struct tracer of_root = { .name = "root/" }, of_middle = { .name = "middle/" },
+                of_leaf = { .name = "leaf/" };
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(root, "key", &kind, SVK_SCOPE_CACHED));
   set(root, &of_root);
   CHECK(kind_of(leaf, "key") == &kind);
@@ -140,8 +143,8 @@ static void test_the_nearest(void) {
 
 static void test_replace_and_remove(void) {
   svk_container *container = new_container();
-  struct tracer first = {.name = "first/"}, second = {.name = "second/"};
-  struct kind kind = {.name = NULL};
+  struct tracer first = { .name = "first/" }, second = { .name = "second/" };
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK_OK(svk_container_set_trace(container, NULL, &first, tracer_free)); /* there is none */
   CHECK_EQ(first.freed, 0);
@@ -169,8 +172,8 @@ static void remove_itself(struct tracer *tracer) {
 
 static void test_from_inside_itself(void) {
   svk_container *container = new_container();
-  struct tracer tracer = {.inside = remove_itself, .container = container};
-  struct kind kind = {.name = NULL};
+  struct tracer tracer = { .inside = remove_itself, .container = container };
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   set(container, &tracer);
   CHECK(kind_of(container, "key") == &kind);
@@ -182,7 +185,8 @@ static void test_from_inside_itself(void) {
   seen[0] = 0;
 }
 
-/* Replaced all the time while others resolve: each event arrives once, each user_data is freed once, at the end. */
+/* Replaced all the time while others resolve: each event arrives once, each user_data is freed once, at the
+ * end. */
 struct storm {
   svk_container *container;
   struct kind kind;

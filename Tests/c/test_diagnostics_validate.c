@@ -4,9 +4,9 @@
 static struct kind kind;
 static svk_scope *scope;
 
-static void declare_for(svk_container *container, const char *key, const char *context, int32_t scope_constant,
-                        const char *first, const char *second) {
-  const char *const needs[] = {first, second, NULL};
+static void declare_for(svk_container *container, const char *key, const char *context,
+                        int32_t scope_constant, const char *first, const char *second) {
+  const char *const needs[] = { first, second, NULL };
   svk_factory_options options = kind_options(&kind, scope_constant);
   options.required_keys = needs;
   options.custom_scope = scope;
@@ -78,9 +78,9 @@ static void test_cycles(void) {
 
 /* singleton > cached = custom > shared > graph; unique is always allowed. */
 static void test_lifetimes(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_SINGLETON, SVK_SCOPE_CACHED, SVK_SCOPE_CUSTOM,
-                                   SVK_SCOPE_SHARED,    SVK_SCOPE_GRAPH,  SVK_SCOPE_UNIQUE};
-  static const int rank[] = {4, 3, 3, 2, 1, 0};
+  static const int32_t scopes[] = { SVK_SCOPE_SINGLETON, SVK_SCOPE_CACHED, SVK_SCOPE_CUSTOM,
+                                    SVK_SCOPE_SHARED,    SVK_SCOPE_GRAPH,  SVK_SCOPE_UNIQUE };
+  static const int rank[] = { 4, 3, 3, 2, 1, 0 };
   for (int high = 0; high < 5; high++) /* a unique one may require all */
     for (int low = 0; low < 6; low++) {
       svk_container *container = new_container();

@@ -33,11 +33,12 @@ static svk_status set(svk_container *container, const char *key, struct decorato
 }
 
 static void test_hits_and_builds(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED,
+                                    SVK_SCOPE_SINGLETON };
   for (int i = 0; i < 4; i++) {
     svk_container *container = new_container();
-    struct kind kind = {.name = NULL};
-    struct decorator decorator = {.key = "key"};
+    struct kind kind = { .name = NULL };
+    struct decorator decorator = { .key = "key" };
     MUST_OK(kind_register(container, "key", &kind, scopes[i]));
     CHECK_OK(set(container, "key", &decorator));
     CHECK_EQ(decorator.calls, 0);
@@ -73,12 +74,13 @@ static void test_hits_and_builds(void) {
 /* The key's own instead of the container's, nearest first. */
 static void test_which_one(void) {
   svk_container *root = new_container(), *middle = new_child(root), *leaf = new_child(middle);
-  svk_container *chain[] = {leaf, middle, root};
-  struct kind kind = {.name = NULL};
+  svk_container *chain[] = { leaf, middle, root };
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(root, "key", &kind, SVK_SCOPE_CACHED));
   struct decorator decorators[6];
   memset(decorators, 0, sizeof decorators);
-  /* From the strongest to the weakest: key's of leaf, middle, root; then the containers' of leaf, middle, root. */
+  /* From the strongest to the weakest: key's of leaf, middle, root; then the containers' of leaf, middle,
+   * root. */
   for (int i = 0; i < 6; i++)
     CHECK_OK(set(chain[i % 3], i < 3 ? "key" : NULL, &decorators[i]));
   for (int i = 0; i < 6; i++) {
@@ -94,7 +96,7 @@ static void test_which_one(void) {
     CHECK_EQ(decorators[i].freed, 1);
   }
   /* A container's own does not reach upwards. */
-  struct decorator of_leaf = {.key = NULL}, of_other = {.key = NULL};
+  struct decorator of_leaf = { .key = NULL }, of_other = { .key = NULL };
   CHECK_OK(set(leaf, NULL, &of_leaf));
   CHECK_OK(set(leaf, "other", &of_other));
   CHECK(kind_of(middle, "key") == &kind);
@@ -112,8 +114,8 @@ static void test_which_one(void) {
 
 static void test_replace_and_remove(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
-  struct decorator first = {.key = "key"}, second = {.key = "key"}, ignored = {.key = "key"};
+  struct kind kind = { .name = NULL };
+  struct decorator first = { .key = "key" }, second = { .key = "key" }, ignored = { .key = "key" };
   CHECK_OK(svk_decorate(container, "key", NULL, &ignored, decorator_free)); /* there is none: still fine */
   CHECK_OK(svk_decorate(container, NULL, NULL, &ignored, decorator_free));
   CHECK_EQ(ignored.freed, 0);
@@ -155,8 +157,8 @@ static void write_name(struct decorator *decorator, struct instance *instance) {
 
 static void test_required_ones_too(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = "low"}, high = {.name = "high", .needs = {"low", "low"}};
-  struct decorator decorator = {.inside = write_name};
+  struct kind low = { .name = "low" }, high = { .name = "high", .needs = { "low", "low" } };
+  struct decorator decorator = { .inside = write_name };
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "high", &high, SVK_SCOPE_CACHED));
   CHECK_OK(set(container, NULL, &decorator));
@@ -172,8 +174,8 @@ static void test_required_ones_too(void) {
 
 static void test_not_for_failures(void) {
   svk_container *container = new_container();
-  struct kind failing = {.answer = SVK_FACTORY_ERROR_BASE};
-  struct decorator decorator = {.key = NULL};
+  struct kind failing = { .answer = SVK_FACTORY_ERROR_BASE };
+  struct decorator decorator = { .key = NULL };
   svk_handle *handle = NULL;
   MUST_OK(kind_register(container, "failing", &failing, SVK_SCOPE_CACHED));
   CHECK_OK(set(container, NULL, &decorator));
@@ -192,8 +194,8 @@ static void raise_number(struct decorator *decorator, struct instance *instance)
 
 static void test_before_anybody_has_it(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = NULL}, high = {.needs = {"low"}};
-  struct decorator decorator = {.inside = raise_number};
+  struct kind low = { .name = NULL }, high = { .needs = { "low" } };
+  struct decorator decorator = { .inside = raise_number };
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "high", &high, SVK_SCOPE_CACHED));
   CHECK_OK(set(container, "low", &decorator));
@@ -220,9 +222,9 @@ static void replace_itself(struct decorator *decorator, struct instance *instanc
 
 static void test_from_inside_itself(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
-  struct decorator second = {.inside = replace_itself, .container = container},
-                   first = {.inside = replace_itself, .container = container, .last = &second};
+  struct kind kind = { .name = NULL };
+  struct decorator second = { .inside = replace_itself, .container = container },
+                   first = { .inside = replace_itself, .container = container, .last = &second };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK_OK(set(container, "key", &first));
   CHECK(kind_of(container, "key") == &kind);
@@ -248,8 +250,8 @@ static void resolve_again(struct decorator *decorator, struct instance *instance
 
 static void test_resolve_from_inside(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
-  struct decorator decorator = {.inside = resolve_again, .container = container};
+  struct kind kind = { .name = NULL };
+  struct decorator decorator = { .inside = resolve_again, .container = container };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK_OK(set(container, "key", &decorator));
   CHECK(kind_of(container, "key") == &kind);
@@ -290,9 +292,9 @@ static void resolve_or_replace(int index, void *argument) {
 }
 
 static void test_replaced_while_it_runs(void) {
-  struct kind kind = {.name = NULL};
-  struct decorator first = {.inside = wait_inside}, second = {.key = "key"};
-  struct pair pair = {new_container(), &first, &second, &kind};
+  struct kind kind = { .name = NULL };
+  struct decorator first = { .inside = wait_inside }, second = { .key = "key" };
+  struct pair pair = { new_container(), &first, &second, &kind };
   MUST_OK(kind_register(pair.container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK_OK(set(pair.container, "key", &first));
   run_threads(2, resolve_or_replace, &pair);
@@ -302,7 +304,8 @@ static void test_replaced_while_it_runs(void) {
   CHECK_EQ(second.freed, 1);
 }
 
-/* is_new is 1 once for each instance; each user_data is freed once, however often it is replaced meanwhile. */
+/* is_new is 1 once for each instance; each user_data is freed once, however often it is replaced meanwhile.
+ */
 struct storm {
   svk_container *container;
   struct kind kind;

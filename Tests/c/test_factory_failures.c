@@ -1,8 +1,8 @@
 /* What a factory may answer, what becomes of it, and that a failure leaves nothing behind. */
 #include "factory.h"
 
-static const int32_t all_scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON,
-                                     SVK_SCOPE_GRAPH};
+static const int32_t all_scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED,
+                                      SVK_SCOPE_SINGLETON, SVK_SCOPE_GRAPH };
 enum { ALL_SCOPES = sizeof all_scopes / sizeof *all_scopes };
 
 /* Resolves in every way; all of them fail with that. */
@@ -25,7 +25,8 @@ static void check_fails(svk_container *container, const char *key, svk_status ex
 static void test_what_a_factory_answers(svk_status answer, svk_status expected) {
   for (int i = 0; i < ALL_SCOPES; i++) {
     svk_container *container = new_container();
-    struct kind kind = {.answer = answer}, middle = {.needs = {"kind"}}, top = {.needs = {"middle"}};
+    struct kind kind = { .answer = answer }, middle = { .needs = { "kind" } },
+                top = { .needs = { "middle" } };
     MUST_OK(kind_register(container, "kind", &kind, all_scopes[i]));
     MUST_OK(kind_register(container, "middle", &middle, all_scopes[i]));
     MUST_OK(kind_register(container, "top", &top, all_scopes[i]));
@@ -51,7 +52,7 @@ static void test_what_a_factory_answers(svk_status answer, svk_status expected) 
 }
 
 static void test_own_statuses(void) {
-  static const svk_status own[] = {SVK_FACTORY_ERROR_BASE, SVK_FACTORY_ERROR_BASE + 1, 54321, INT32_MAX};
+  static const svk_status own[] = { SVK_FACTORY_ERROR_BASE, SVK_FACTORY_ERROR_BASE + 1, 54321, INT32_MAX };
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     test_what_a_factory_answers(own[i], own[i]);
 }
@@ -63,7 +64,7 @@ static void test_statuses_of_the_library(void) {
 }
 
 static void test_garbage(void) {
-  static const svk_status garbage[] = {-1, INT32_MIN, SVK_SYSTEM_ERROR + 1, 42, SVK_FACTORY_ERROR_BASE - 1};
+  static const svk_status garbage[] = { -1, INT32_MIN, SVK_SYSTEM_ERROR + 1, 42, SVK_FACTORY_ERROR_BASE - 1 };
   for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++)
     test_what_a_factory_answers(garbage[i], SVK_FACTORY_FAILED);
 }
@@ -71,7 +72,7 @@ static void test_garbage(void) {
 static void test_success_without_an_instance(void) {
   for (int i = 0; i < ALL_SCOPES; i++) {
     svk_container *container = new_container();
-    struct kind kind = {.gives_null = 1};
+    struct kind kind = { .gives_null = 1 };
     MUST_OK(kind_register(container, "kind", &kind, all_scopes[i]));
     check_fails(container, "kind", SVK_FACTORY_FAILED);
     kind.gives_null = 0;
@@ -84,7 +85,7 @@ static void test_success_without_an_instance(void) {
 
 static void test_deferred_is_no_success(void) {
   svk_container *container = new_container();
-  struct kind kind = {.answer = SVK_DEFERRED};
+  struct kind kind = { .answer = SVK_DEFERRED };
   svk_handle *handle = NULL;
   MUST_OK(kind_register(container, "kind", &kind, SVK_SCOPE_CACHED));
   CHECK(svk_resolve(container, "kind", &handle) != SVK_OK);
@@ -108,8 +109,8 @@ static void never(void *instance, void *user_data) {
 }
 
 static void test_a_failed_factory_keeps_its_instance(void) {
-  static svk_status answers[] = {SVK_FACTORY_ERROR_BASE + 7, SVK_NOT_FOUND, -5};
-  static const svk_status expected[] = {SVK_FACTORY_ERROR_BASE + 7, SVK_NOT_FOUND, SVK_FACTORY_FAILED};
+  static svk_status answers[] = { SVK_FACTORY_ERROR_BASE + 7, SVK_NOT_FOUND, -5 };
+  static const svk_status expected[] = { SVK_FACTORY_ERROR_BASE + 7, SVK_NOT_FOUND, SVK_FACTORY_FAILED };
   for (int i = 0; i < 3; i++) {
     svk_container *container = new_container();
     svk_factory_options options = SVK_FACTORY_OPTIONS_INIT;
@@ -131,8 +132,8 @@ static void test_a_failed_factory_keeps_its_instance(void) {
 /* What was required before the failure is released before the resolve answers. */
 static void test_what_it_required_is_released(void) {
   svk_container *container = new_container();
-  struct kind unique = {.name = "unique"}, shared = {.name = "shared"}, cached = {.name = "cached"};
-  struct kind failing = {.needs = {"unique", "shared", "cached"}, .answer = SVK_FACTORY_ERROR_BASE};
+  struct kind unique = { .name = "unique" }, shared = { .name = "shared" }, cached = { .name = "cached" };
+  struct kind failing = { .needs = { "unique", "shared", "cached" }, .answer = SVK_FACTORY_ERROR_BASE };
   MUST_OK(kind_register(container, "unique", &unique, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register(container, "shared", &shared, SVK_SCOPE_SHARED));
   MUST_OK(kind_register(container, "cached", &cached, SVK_SCOPE_CACHED));
@@ -169,7 +170,7 @@ static svk_status go_on_without(svk_resolver *resolver, struct kind *kind) {
 
 static void test_to_go_on_without(void) {
   svk_container *container = new_container();
-  struct kind kind = {.on_create = go_on_without}, failing = {.answer = SVK_FACTORY_ERROR_BASE + 1};
+  struct kind kind = { .on_create = go_on_without }, failing = { .answer = SVK_FACTORY_ERROR_BASE + 1 };
   MUST_OK(kind_register(container, "kind", &kind, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "failing", &failing, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "kind") == &kind);
@@ -179,7 +180,8 @@ static void test_to_go_on_without(void) {
   CHECK_GONE(&failing, 0);
 }
 
-/* Concurrent first resolves of a factory that fails: all get that failure, and all of them at last an instance. */
+/* Concurrent first resolves of a factory that fails: all get that failure, and all of them at last an
+ * instance. */
 struct storm {
   svk_container *container;
   struct kind kind;
@@ -204,7 +206,7 @@ static void resolve_failing(int index, void *argument) {
 static void test_concurrent_failures(void) {
   enum { THREADS = 8 };
   for (int i = 0; i < iterations(200); i++) {
-    struct storm storm = {.container = new_container(), .kind = {.answer = SVK_FACTORY_ERROR_BASE + 3}};
+    struct storm storm = { .container = new_container(), .kind = { .answer = SVK_FACTORY_ERROR_BASE + 3 } };
     MUST_OK(kind_register(storm.container, "kind", &storm.kind, SVK_SCOPE_CACHED));
     run_threads(THREADS, resolve_failing, &storm);
     CHECK_EQ(storm.failures, THREADS);

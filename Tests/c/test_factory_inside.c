@@ -1,7 +1,9 @@
-/* From inside a factory, a decorator, a destroy, a free, a trace or a log function every function may be called. */
+/* From inside a factory, a decorator, a destroy, a free, a trace or a log function every function may be
+ * called. */
 #include "factory.h"
 
-/* Everything that can be called on a container, on one that is in the middle of something, and on a new one. */
+/* Everything that can be called on a container, on one that is in the middle of something, and on a new one.
+ */
 static struct kind scratch;
 static _Atomic int calls;
 
@@ -116,7 +118,7 @@ static void test_in(int where, int32_t scope) {
   memset(&scratch, 0, sizeof scratch);
   atomic_store(&calls, 0);
   svk_container *container = new_container();
-  struct kind kind = {.context = container};
+  struct kind kind = { .context = container };
   if (where == 0)
     kind.on_create = everything_on_create;
   if (where == 1)
@@ -164,7 +166,7 @@ static void test_free(void) {
   memset(&scratch, 0, sizeof scratch);
   atomic_store(&calls, 0);
   svk_container *container = new_container();
-  struct kind plain = {.name = NULL};
+  struct kind plain = { .name = NULL };
   svk_container **box = &container;
   CHECK_OK(svk_decorate(container, "a", ignore_decorator, box, everything_free));
   CHECK_OK(svk_decorate(container, "a", NULL, NULL, NULL));
@@ -207,7 +209,7 @@ static svk_status resolve_by_hand(svk_resolver *resolver, struct kind *kind) {
 
 static void test_resolve_in_a_factory(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = "low"}, high = {.name = "high", .on_create = resolve_by_hand};
+  struct kind low = { .name = "low" }, high = { .name = "high", .on_create = resolve_by_hand };
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register(container, "high", &high, SVK_SCOPE_UNIQUE));
   journal_clear();
@@ -273,9 +275,9 @@ static svk_status lend_to_inner(svk_resolver *resolver, struct kind *kind) {
 static void test_resolvers(void) {
   svk_container *container = new_container();
   stolen = NULL;
-  struct kind low = {.name = NULL}, on_thread = {.on_create = hand_to_a_thread},
-              keeper = {.on_create = keep_resolver}, inner = {.on_create = use_outer},
-              outer = {.on_create = lend_to_inner};
+  struct kind low = { .name = NULL }, on_thread = { .on_create = hand_to_a_thread },
+              keeper = { .on_create = keep_resolver }, inner = { .on_create = use_outer },
+              outer = { .on_create = lend_to_inner };
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "on-thread", &on_thread, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register(container, "keeper", &keeper, SVK_SCOPE_UNIQUE));
@@ -294,7 +296,8 @@ static void test_resolvers(void) {
   CHECK_GONE(&low, 1);
 }
 
-/* Resolving in a destroy: another key, and one's own, which is then built anew or refused, but never hangs. */
+/* Resolving in a destroy: another key, and one's own, which is then built anew or refused, but never hangs.
+ */
 static void resolve_on_destroy(struct instance *instance) {
   svk_container *container = instance->kind->context;
   if (instance->kind->destroyed > 3)
@@ -310,7 +313,7 @@ static void resolve_on_destroy(struct instance *instance) {
 
 static void test_resolve_in_destroy(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = NULL}, kind = {.on_destroy = resolve_on_destroy, .context = container};
+  struct kind low = { .name = NULL }, kind = { .on_destroy = resolve_on_destroy, .context = container };
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   for (int i = 0; i < 3; i++) {

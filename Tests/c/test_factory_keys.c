@@ -2,64 +2,64 @@
 #include "factory.h"
 
 static const char *const bad_keys[] = {
-    "",
-    "\x01",
-    "a\nb",
-    "tab\t",
-    "a\x1f",
-    "\x7f",
-    "del\x7f.",
-    "\xc2\x80",         /* U+0080 */
-    "a\xc2\x85",        /* U+0085 */
-    "\xc2\x9f",         /* U+009F */
-    "\x80",             /* a continuation byte alone */
-    "a\xbf",
-    "\xc3",             /* cut off */
-    "\xe2\x82",
-    "a\xf0\x9f\x98",
-    "\xc3(",            /* no continuation byte */
-    "\xe2(\xa1",
-    "\xe2\x82(",
-    "\xf0\x9f\x98(",
-    "\xc0\x80",         /* overlong */
-    "\xc0\xaf",
-    "\xc1\xbf",
-    "\xe0\x80\x80",
-    "\xe0\x9f\xbf",
-    "\xf0\x80\x80\x80",
-    "\xf0\x8f\xbf\xbf",
-    "\xed\xa0\x80",     /* surrogates */
-    "\xed\xaf\xbf",
-    "\xed\xbf\xbf",
-    "\xf4\x90\x80\x80", /* above U+10FFFF */
-    "\xf5\x80\x80\x80",
-    "\xf8\x88\x80\x80\x80",
-    "\xfe",
-    "\xff",
-    "good\xff",
+  "",
+  "\x01",
+  "a\nb",
+  "tab\t",
+  "a\x1f",
+  "\x7f",
+  "del\x7f.",
+  "\xc2\x80",  /* U+0080 */
+  "a\xc2\x85", /* U+0085 */
+  "\xc2\x9f",  /* U+009F */
+  "\x80",      /* a continuation byte alone */
+  "a\xbf",
+  "\xc3", /* cut off */
+  "\xe2\x82",
+  "a\xf0\x9f\x98",
+  "\xc3(", /* no continuation byte */
+  "\xe2(\xa1",
+  "\xe2\x82(",
+  "\xf0\x9f\x98(",
+  "\xc0\x80", /* overlong */
+  "\xc0\xaf",
+  "\xc1\xbf",
+  "\xe0\x80\x80",
+  "\xe0\x9f\xbf",
+  "\xf0\x80\x80\x80",
+  "\xf0\x8f\xbf\xbf",
+  "\xed\xa0\x80", /* surrogates */
+  "\xed\xaf\xbf",
+  "\xed\xbf\xbf",
+  "\xf4\x90\x80\x80", /* above U+10FFFF */
+  "\xf5\x80\x80\x80",
+  "\xf8\x88\x80\x80\x80",
+  "\xfe",
+  "\xff",
+  "good\xff",
 };
 enum { BAD_KEYS = sizeof bad_keys / sizeof *bad_keys };
 
 static const char *const good_keys[] = {
-    " ",
-    "a",
-    "~",
-    "A",
-    "a b",
-    "a,b",
-    "a/b.c:d-e_f\"'\\%s%n",
-    "\xc2\xa0",         /* U+00A0 */
-    "\xc3\xa9",
-    "e\xcc\x81",
-    "\xdf\xbf",
-    "\xe0\xa0\x80",
-    "\xe2\x80\xa8",     /* U+2028 is no control character */
-    "\xed\x9f\xbf",     /* U+D7FF */
-    "\xee\x80\x80",     /* U+E000 */
-    "\xef\xbf\xbf",     /* U+FFFF */
-    "\xf0\x90\x80\x80",
-    "\xf0\x9f\x98\x80",
-    "\xf4\x8f\xbf\xbf", /* U+10FFFF */
+  " ",
+  "a",
+  "~",
+  "A",
+  "a b",
+  "a,b",
+  "a/b.c:d-e_f\"'\\%s%n",
+  "\xc2\xa0", /* U+00A0 */
+  "\xc3\xa9",
+  "e\xcc\x81",
+  "\xdf\xbf",
+  "\xe0\xa0\x80",
+  "\xe2\x80\xa8", /* U+2028 is no control character */
+  "\xed\x9f\xbf", /* U+D7FF */
+  "\xee\x80\x80", /* U+E000 */
+  "\xef\xbf\xbf", /* U+FFFF */
+  "\xf0\x90\x80\x80",
+  "\xf0\x9f\x98\x80",
+  "\xf4\x8f\xbf\xbf", /* U+10FFFF */
 };
 enum { GOOD_KEYS = sizeof good_keys / sizeof *good_keys };
 
@@ -79,7 +79,7 @@ static svk_status require_bad(svk_resolver *resolver, struct kind *kind) {
 
 /* Every function that takes a key refuses this one. */
 static void check_refused(svk_container *container, const char *key) {
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   CHECK_STATUS(kind_register(container, key, &kind, SVK_SCOPE_CACHED), SVK_INVALID_ARGUMENT);
   CHECK_STATUS(kind_register_for(container, key, "test", &kind, SVK_SCOPE_CACHED), SVK_INVALID_ARGUMENT);
   CHECK_STATUS(svk_unregister(container, key), SVK_INVALID_ARGUMENT);
@@ -105,7 +105,7 @@ static void check_refused(svk_container *container, const char *key) {
   CHECK_STATUS(svk_scope_create(key, &scope), SVK_INVALID_ARGUMENT);
   CHECK(scope == NULL);
 
-  struct kind asker = {.on_create = require_bad};
+  struct kind asker = { .on_create = require_bad };
   wanted = key;
   MUST_OK(kind_register(container, "asker", &asker, SVK_SCOPE_UNIQUE));
   CHECK(kind_of(container, "asker") == &asker);
@@ -122,7 +122,7 @@ static void decorator(void *instance, const char *key, int32_t is_new, void *use
 
 /* As check_refused, where NULL has a meaning of its own: decorators, all singletons, no type. */
 static void check_refused_where_null_is_not(svk_container *container, const char *key) {
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   CHECK_STATUS(svk_decorate(container, key, decorator, &kind, kind_free), SVK_INVALID_ARGUMENT);
   CHECK_STATUS(svk_decorate(container, key, NULL, NULL, NULL), SVK_INVALID_ARGUMENT);
   CHECK_STATUS(svk_singleton_reset(key), SVK_INVALID_ARGUMENT);
@@ -132,7 +132,7 @@ static void check_refused_where_null_is_not(svk_container *container, const char
   CHECK_STATUS(kind_register_with(container, "good", NULL, &options), SVK_INVALID_ARGUMENT);
   CHECK_STATUS(kind_register_with(container, "good", "test", &options), SVK_INVALID_ARGUMENT);
   options = kind_options(&kind, SVK_SCOPE_CACHED);
-  const char *const needs[] = {"good", key, NULL};
+  const char *const needs[] = { "good", key, NULL };
   options.required_keys = needs;
   CHECK_STATUS(kind_register_with(container, "good", NULL, &options), SVK_INVALID_ARGUMENT);
   CHECK_STATUS(kind_register_with(container, "good", "test", &options), SVK_INVALID_ARGUMENT);
@@ -153,7 +153,7 @@ static void test_bad_keys(void) {
 
 static void test_bad_type_of_resolve_typed(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   svk_factory_options options = kind_options(&kind, SVK_SCOPE_CACHED);
   options.type = "good";
   MUST_OK(kind_register_with(container, "good", NULL, &options));
@@ -192,7 +192,7 @@ static void test_good_keys(void) {
 static void test_length(void) {
   svk_container *container = new_container();
   char key[300];
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   memset(key, 'k', sizeof key);
   key[255] = 0;
   MUST_OK(kind_register(container, key, &kind, SVK_SCOPE_CACHED));
@@ -212,7 +212,7 @@ static void test_length(void) {
   memcpy(key + 254, "\xc3\xa9", 3);
   check_refused(container, key);
   memcpy(key + 253, "\xc3\xa9", 3); /* and here it ends one */
-  struct kind other = {.name = NULL};
+  struct kind other = { .name = NULL };
   CHECK_OK(kind_register(container, key, &other, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, key) == &other);
 
@@ -231,7 +231,7 @@ static void test_length(void) {
 /* A bad name of a context, and how blanks and commas are treated. */
 static void test_names_of_contexts(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   char name[300];
   for (int i = 0; i < BAD_KEYS; i++) {
     if (strchr(bad_keys[i], '\t') != NULL)
@@ -246,11 +246,11 @@ static void test_names_of_contexts(void) {
       CHECK_STATUS(svk_container_set_contexts(container, name), SVK_INVALID_ARGUMENT);
     }
   }
-  static const char *const bad[] = {NULL, " ", "   ", ",", "a,b", "a,", ",a"};
+  static const char *const bad[] = { NULL, " ", "   ", ",", "a,b", "a,", ",a" };
   svk_factory_options options = kind_options(&kind, SVK_SCOPE_CACHED);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     CHECK_STATUS(svk_register_for(container, "key", bad[i], &options), SVK_INVALID_ARGUMENT);
-  static const char *const bad_lists[] = {",", "a,", ",a", "a,,b", "a, ,b", " , "};
+  static const char *const bad_lists[] = { ",", "a,", ",a", "a,,b", "a, ,b", " , " };
   for (size_t i = 0; i < sizeof bad_lists / sizeof *bad_lists; i++)
     CHECK_STATUS(svk_container_set_contexts(container, bad_lists[i]), SVK_INVALID_ARGUMENT);
 
@@ -269,8 +269,8 @@ static void test_names_of_contexts(void) {
 
 static void test_keys_differ_by_bytes(void) {
   svk_container *container = new_container();
-  static const char *const keys[] = {"logger", "Logger", "logger ", " logger", "logge", "loggers", "\xc3\xa9",
-                                     "e\xcc\x81"};
+  static const char *const keys[] = { "logger", "Logger",  "logger ",  " logger",
+                                      "logge",  "loggers", "\xc3\xa9", "e\xcc\x81" };
   enum { KEYS = sizeof keys / sizeof *keys };
   static struct kind kinds[KEYS];
   for (int i = 0; i < KEYS; i++)
@@ -285,7 +285,7 @@ static void test_keys_differ_by_bytes(void) {
 /* The library copies: what was passed may change or go at once. */
 static void test_strings_are_copied(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL}, other = {.name = NULL};
+  struct kind kind = { .name = NULL }, other = { .name = NULL };
   char *key = strdup("key"), *context = strdup("test"), *type = strdup("type/1"), *need = strdup("need"),
        *list = strdup(" test , live"), *name = strdup("scope");
   const char **needs = calloc(2, sizeof *needs);
@@ -303,7 +303,7 @@ static void test_strings_are_copied(void) {
   CHECK_OK(svk_container_set_contexts(container, list));
   CHECK_OK(svk_scope_create(name, &scope));
   CHECK_OK(svk_key_intern(key, &interned));
-  char *all[] = {key, context, type, need, list, name};
+  char *all[] = { key, context, type, need, list, name };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     memset(all[i], 'X', strlen(all[i]));
     free(all[i]);
@@ -334,7 +334,7 @@ static void test_many_keys(void) {
   enum { MANY = 20000 };
   int many = iterations(MANY);
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   char key[32];
   for (int i = 0; i < many; i++) {
     snprintf(key, sizeof key, "key-%d", i);

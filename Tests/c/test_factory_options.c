@@ -36,36 +36,36 @@ static void test_sizes_too_small(void) {
   /* The smallest is that of version 1.0, which ends after required_keys. */
   size_t first = offsetof(svk_factory_options, required_keys) + sizeof(void *);
   for (uint32_t size = 0; size < first; size++) {
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     CHECK_STATUS(register_sized(&kind, size, size < 4 ? 4 : size, -1), SVK_INVALID_ARGUMENT);
   }
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   CHECK_STATUS(register_sized(&kind, (uint32_t)first, first, -1), SVK_OK);
 }
 
 static void test_sizes_of_newer_clients(void) {
   for (uint32_t size = sizeof(svk_factory_options) + 1; size <= 4096; size += size < 200 ? 1 : 61) {
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     CHECK_STATUS(register_sized(&kind, size, size, -1), SVK_OK);
-    struct kind first = {.name = NULL}, last = {.name = NULL};
+    struct kind first = { .name = NULL }, last = { .name = NULL };
     CHECK_STATUS(register_sized(&first, size, size, sizeof(svk_factory_options)), SVK_INVALID_ARGUMENT);
     CHECK_STATUS(register_sized(&last, size, size, (long)size - 1), SVK_INVALID_ARGUMENT);
   }
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   CHECK_STATUS(register_sized(&kind, 4096, 4096, -1), SVK_OK);
   for (long at = sizeof(svk_factory_options); at < 4096; at += 97) {
-    struct kind other = {.name = NULL};
+    struct kind other = { .name = NULL };
     CHECK_STATUS(register_sized(&other, 4096, 4096, at), SVK_INVALID_ARGUMENT);
   }
 }
 
 static void test_sizes_too_large(void) {
-  static const uint32_t sizes[] = {4097, 5000, 65536, INT32_MAX, 0x80000000u, UINT32_MAX};
+  static const uint32_t sizes[] = { 4097, 5000, 65536, INT32_MAX, 0x80000000u, UINT32_MAX };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     /* Nothing beyond the struct is there to be read. */
     CHECK_STATUS(register_sized(&kind, sizes[i], sizeof(svk_factory_options), -1), SVK_INVALID_ARGUMENT);
-    struct kind other = {.name = NULL};
+    struct kind other = { .name = NULL };
     if (sizes[i] < 100000)
       CHECK_STATUS(register_sized(&other, sizes[i], sizes[i], -1), SVK_INVALID_ARGUMENT);
   }
@@ -73,7 +73,7 @@ static void test_sizes_too_large(void) {
 
 /* Both ways to register refuse these options, and keep nothing. */
 static void check_refused(svk_factory_options options, svk_status expected) {
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   options.user_data = &kind;
   CHECK_STATUS(svk_register(container, "key", &options), expected);
   CHECK_STATUS(svk_register_for(container, "key", "live", &options), expected);
@@ -83,7 +83,7 @@ static void check_refused(svk_factory_options options, svk_status expected) {
 }
 
 static void test_flags(void) {
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   for (int bit = 1; bit < 32; bit++) {
     svk_factory_options options = kind_options(&kind, SVK_SCOPE_CACHED);
     options.flags = (uint32_t)1 << bit;
@@ -94,14 +94,14 @@ static void test_flags(void) {
 }
 
 static void test_scopes(void) {
-  struct kind kind = {.name = NULL};
-  static const int32_t unknown[] = {-1, INT32_MIN, INT32_MAX, SVK_SCOPE_CUSTOM + 1, 100, 256, 65536};
+  struct kind kind = { .name = NULL };
+  static const int32_t unknown[] = { -1, INT32_MIN, INT32_MAX, SVK_SCOPE_CUSTOM + 1, 100, 256, 65536 };
   for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
     check_refused(kind_options(&kind, unknown[i]), SVK_INVALID_ARGUMENT);
 }
 
 static void test_custom_scope(void) {
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   svk_scope *scope = NULL;
   MUST_OK(svk_scope_create("scope", &scope));
   svk_factory_options options = kind_options(&kind, SVK_SCOPE_CUSTOM);
@@ -116,7 +116,7 @@ static void test_custom_scope(void) {
 
   /* With every other scope the field is not looked at. */
   for (int32_t other = SVK_SCOPE_DEFAULT; other < SVK_SCOPE_CUSTOM; other++) {
-    struct kind ignored = {.name = NULL};
+    struct kind ignored = { .name = NULL };
     options = kind_options(&ignored, other);
     options.custom_scope = (svk_scope *)(uintptr_t)0x1234567;
     CHECK_OK(kind_register_with(container, "ignored", NULL, &options));
@@ -129,7 +129,7 @@ static void test_custom_scope(void) {
 }
 
 static void test_without_create_or_options(void) {
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   svk_factory_options options = kind_options(&kind, SVK_SCOPE_CACHED);
   options.create = NULL;
   check_refused(options, SVK_INVALID_ARGUMENT);
@@ -139,7 +139,7 @@ static void test_without_create_or_options(void) {
 
 /* A failed registration leaves the one before as it was, its instance included. */
 static void test_a_refusal_changes_nothing(void) {
-  struct kind kind = {.name = NULL}, refused = {.name = NULL};
+  struct kind kind = { .name = NULL }, refused = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "key") == &kind);
   svk_factory_options options = kind_options(&refused, SVK_SCOPE_CACHED);
@@ -171,7 +171,7 @@ static void test_the_least(void) {
   memset(&zeroed, 0, sizeof zeroed);
   zeroed.size = sizeof zeroed;
   zeroed.create = macro.create = create_static;
-  svk_factory_options *all[] = {&zeroed, &macro};
+  svk_factory_options *all[] = { &zeroed, &macro };
   for (int i = 0; i < 2; i++) {
     CHECK_OK(svk_register(container, "least", all[i]));
     svk_handle *handle = NULL;

@@ -26,7 +26,7 @@ static void register_by_parameter(svk_container *container, const char *key, str
 
 static void test_bytes_arrive(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_UNIQUE));
   static const char zeros[] = "a\0b\0\0c";
   for (size_t size = 1; size <= sizeof zeros; size++) {
@@ -69,7 +69,7 @@ static svk_status compare(svk_resolver *resolver, struct kind *kind) {
 
 static void test_none(void) {
   svk_container *container = new_container();
-  struct kind kind = {.on_create = compare};
+  struct kind kind = { .on_create = compare };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_UNIQUE));
   expected_size = 0;
   CHECK(kind_of(container, "key") == &kind);
@@ -86,19 +86,19 @@ static void test_none(void) {
 /* The limit is 65536 bytes. */
 static void test_size(void) {
   svk_container *container = new_container();
-  struct kind kind = {.on_create = compare};
+  struct kind kind = { .on_create = compare };
   unsigned char *data = malloc(65537);
   MUST(data != NULL);
   for (int i = 0; i < 65537; i++)
     data[i] = (unsigned char)(i * 7 + i / 256);
   expected_data = data;
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_UNIQUE));
-  static const size_t good[] = {1, 7, 8, 63, 64, 65, 255, 256, 4095, 4096, 65535, 65536};
+  static const size_t good[] = { 1, 7, 8, 63, 64, 65, 255, 256, 4095, 4096, 65535, 65536 };
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     expected_size = good[i];
     CHECK_EQ(number_with(container, "key", data, good[i]), (int)i + 1);
   }
-  static const size_t bad[] = {65537, 1u << 20, SIZE_MAX / 2, SIZE_MAX};
+  static const size_t bad[] = { 65537, 1u << 20, SIZE_MAX / 2, SIZE_MAX };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     svk_handle *handle = (svk_handle *)&kind;
     CHECK_STATUS(svk_resolve_with(container, "key", data, bad[i], &handle), SVK_INVALID_ARGUMENT);
@@ -133,7 +133,7 @@ static svk_status require_wrongly(svk_resolver *resolver, struct kind *kind) {
 
 static void test_wrong_parameters_of_require(void) {
   svk_container *container = new_container();
-  struct kind leaf = {.name = NULL}, kind = {.on_create = require_wrongly};
+  struct kind leaf = { .name = NULL }, kind = { .on_create = require_wrongly };
   MUST_OK(kind_register(container, "leaf", &leaf, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_UNIQUE));
   CHECK(kind_of(container, "key") == &kind);
@@ -156,7 +156,7 @@ static svk_status change_the_callers(svk_resolver *resolver, struct kind *kind) 
 
 static void test_a_copy(void) {
   svk_container *container = new_container();
-  struct kind kind = {.on_create = change_the_callers};
+  struct kind kind = { .on_create = change_the_callers };
   register_by_parameter(container, "key", &kind, SVK_SCOPE_CACHED);
   memcpy(callers_buffer, "original", 8);
   CHECK_EQ(number_with(container, "key", callers_buffer, 8), 1);
@@ -168,10 +168,10 @@ static void test_a_copy(void) {
 }
 
 static void test_no_part_of_the_cache_unless_asked_for(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON};
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON };
   for (int i = 0; i < 3; i++) {
     svk_container *container = new_container();
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     MUST_OK(kind_register(container, "key", &kind, scopes[i]));
     svk_handle *first = resolve_with(container, "key", "one", 3);
     CHECK_EQ(number_with(container, "key", "two", 3), 1);
@@ -190,15 +190,32 @@ static void test_by_parameter(void) {
   static const struct {
     const char *data;
     size_t size;
-  } different[] = {{NULL, 0},      {"a", 1},      {"a\0", 2},    {"a\0\0", 3}, {"b", 1},     {"ab", 2},
-                   {"ba", 2},      {"abc", 3},    {"abd", 3},    {"Abc", 3},   {"\0", 1},    {"\0\0", 2},
-                   {"\0\1", 2},    {"\1\0", 2},   {"aaaaaaaaX", 9}, {"aaaaaaaaY", 9}, {"Xaaaaaaaa", 9},
-                   {"12345678", 8}, {"123456789abcdef0", 16}, {"123456789abcdef1", 16}};
+  } different[] = { { NULL, 0 },
+                    { "a", 1 },
+                    { "a\0", 2 },
+                    { "a\0\0", 3 },
+                    { "b", 1 },
+                    { "ab", 2 },
+                    { "ba", 2 },
+                    { "abc", 3 },
+                    { "abd", 3 },
+                    { "Abc", 3 },
+                    { "\0", 1 },
+                    { "\0\0", 2 },
+                    { "\0\1", 2 },
+                    { "\1\0", 2 },
+                    { "aaaaaaaaX", 9 },
+                    { "aaaaaaaaY", 9 },
+                    { "Xaaaaaaaa", 9 },
+                    { "12345678", 8 },
+                    { "123456789abcdef0", 16 },
+                    { "123456789abcdef1", 16 } };
   enum { DIFFERENT = sizeof different / sizeof *different };
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON, SVK_SCOPE_CUSTOM};
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON,
+                                    SVK_SCOPE_CUSTOM };
   for (int s = 0; s < 4; s++) {
     svk_container *container = new_container();
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     svk_scope *scope = NULL;
     MUST_OK(svk_scope_create("scope", &scope));
     svk_factory_options options = kind_options(&kind, scopes[s]);
@@ -238,12 +255,12 @@ static void test_by_parameter(void) {
 static void test_many_parameters(void) {
   int many = iterations(20000);
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   register_by_parameter(container, "key", &kind, SVK_SCOPE_CACHED);
   for (int round = 0; round < 2; round++)
     for (int i = 0; i < many; i++)
       CHECK_EQ(number_with(container, "key", &i, sizeof i), i + 1);
-  struct kind other = {.name = NULL};
+  struct kind other = { .name = NULL };
   MUST_OK(kind_register(container, "key", &other, SVK_SCOPE_CACHED));
   CHECK_GONE(&kind, many);
   CHECK_OK(svk_container_destroy(container));
@@ -270,10 +287,10 @@ static svk_status check_own_parameter(svk_resolver *resolver, struct kind *kind)
 
 static void test_nested(void) {
   svk_container *container = new_container();
-  struct kind outer = {.on_create = check_own_parameter, .context = (char[]){"outer"}},
-              middle = {.on_create = check_own_parameter, .context = (char[]){"middle"}},
-              inner = {.on_create = check_own_parameter, .context = (char[]){"inner"}},
-              without = {.on_create = check_own_parameter, .context = (char[]){""}};
+  struct kind outer = { .on_create = check_own_parameter, .context = (char[]){ "outer" } },
+              middle = { .on_create = check_own_parameter, .context = (char[]){ "middle" } },
+              inner = { .on_create = check_own_parameter, .context = (char[]){ "inner" } },
+              without = { .on_create = check_own_parameter, .context = (char[]){ "" } };
   MUST_OK(kind_register(container, "outer", &outer, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "middle", &middle, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "inner", &inner, SVK_SCOPE_CACHED));
@@ -307,8 +324,8 @@ static void resolve_all(int index, void *argument) {
 
 static void test_many_threads(void) {
   for (int i = 0; i < iterations(200); i++) {
-    struct storm storm = {.container = new_container()};
-    struct kind kind = {.name = NULL};
+    struct storm storm = { .container = new_container() };
+    struct kind kind = { .name = NULL };
     register_by_parameter(storm.container, "key", &kind, SVK_SCOPE_CACHED);
     run_threads(6, resolve_all, &storm);
     CHECK_EQ(kind.built, 16);

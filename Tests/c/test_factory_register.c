@@ -3,7 +3,7 @@
 
 static void test_replace_what_nobody_holds(void) {
   svk_container *container = new_container();
-  struct kind first = {.name = NULL}, second = {.name = NULL};
+  struct kind first = { .name = NULL }, second = { .name = NULL };
   MUST_OK(kind_register(container, "key", &first, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "key") == &first);
   CHECK_EQ(first.destroyed, 0);
@@ -18,7 +18,7 @@ static void test_replace_what_nobody_holds(void) {
 
 static void test_replace_what_was_never_built(void) {
   svk_container *container = new_container();
-  struct kind first = {.name = NULL}, second = {.name = NULL};
+  struct kind first = { .name = NULL }, second = { .name = NULL };
   MUST_OK(kind_register(container, "key", &first, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "key", &second, SVK_SCOPE_CACHED));
   CHECK_GONE(&first, 0);
@@ -27,10 +27,10 @@ static void test_replace_what_was_never_built(void) {
 }
 
 static void test_replace_what_is_held(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED };
   for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
     svk_container *container = new_container();
-    struct kind first = {.name = NULL}, second = {.name = NULL};
+    struct kind first = { .name = NULL }, second = { .name = NULL };
     MUST_OK(kind_register(container, "key", &first, scopes[i]));
     svk_handle *held = RESOLVE(container, "key");
     struct instance *instance = svk_instance(held);
@@ -53,7 +53,7 @@ static void test_replace_what_is_held(void) {
 /* A dependent keeps the dependency that it was built with. */
 static void test_replace_what_is_required(void) {
   svk_container *container = new_container();
-  struct kind first = {.name = NULL}, second = {.name = NULL}, dependent = {.needs = {"dependency"}};
+  struct kind first = { .name = NULL }, second = { .name = NULL }, dependent = { .needs = { "dependency" } };
   MUST_OK(kind_register(container, "dependency", &first, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "dependent", &dependent, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "dependent") == &dependent);
@@ -103,7 +103,8 @@ static void test_replace_many_times_while_held(void) {
 /* A context registration clears no cache, whatever built what is in it; the plain one clears it always. */
 static void test_the_cache_of_a_key_is_one(void) {
   svk_container *container = new_container();
-  struct kind plain = {.name = NULL}, live = {.name = NULL}, live2 = {.name = NULL}, plain2 = {.name = NULL};
+  struct kind plain = { .name = NULL }, live = { .name = NULL }, live2 = { .name = NULL },
+              plain2 = { .name = NULL };
   MUST_OK(svk_container_set_contexts(container, "live"));
   MUST_OK(kind_register(container, "key", &plain, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "key") == &plain);
@@ -130,7 +131,7 @@ static void test_the_cache_of_a_key_is_one(void) {
 
 static void test_unregister(void) {
   svk_container *container = new_container();
-  struct kind plain = {.name = NULL}, live = {.name = NULL}, test = {.name = NULL};
+  struct kind plain = { .name = NULL }, live = { .name = NULL }, test = { .name = NULL };
   svk_handle *handle = NULL;
   CHECK_STATUS(svk_unregister(container, "key"), SVK_NOT_FOUND);
   CHECK_STR(svk_last_error(), "key");
@@ -146,7 +147,7 @@ static void test_unregister(void) {
   CHECK_STATUS(svk_unregister(container, "key"), SVK_NOT_FOUND);
   CHECK_STATUS(svk_reset(container, "key", SVK_RESET_ALL), SVK_NOT_FOUND);
 
-  struct kind again = {.name = NULL};
+  struct kind again = { .name = NULL };
   MUST_OK(kind_register(container, "key", &again, SVK_SCOPE_CACHED));
   handle = RESOLVE(container, "key");
   CHECK_OK(svk_unregister(container, "key"));
@@ -162,7 +163,7 @@ static void test_unregister(void) {
 /* Only a key that has nothing but context registrations. */
 static void test_unregister_only_contexts(void) {
   svk_container *container = new_container();
-  struct kind test = {.name = NULL};
+  struct kind test = { .name = NULL };
   svk_handle *handle = NULL;
   MUST_OK(kind_register_for(container, "key", "test", &test, SVK_SCOPE_CACHED));
   CHECK_STATUS(svk_resolve(container, "key", &handle), SVK_NOT_FOUND); /* `live` is active */
@@ -174,7 +175,7 @@ static void test_unregister_only_contexts(void) {
 
 static void test_only_this_containers_own(void) {
   svk_container *parent = new_container(), *child = new_child(parent);
-  struct kind of_parent = {.name = NULL}, of_child = {.name = NULL};
+  struct kind of_parent = { .name = NULL }, of_child = { .name = NULL };
   MUST_OK(kind_register(parent, "key", &of_parent, SVK_SCOPE_CACHED));
   CHECK(kind_of(child, "key") == &of_parent);
   CHECK_STATUS(svk_unregister(child, "key"), SVK_NOT_FOUND);
@@ -196,7 +197,7 @@ static void test_only_this_containers_own(void) {
 
 static void test_reset_of_a_key(void) {
   svk_container *container = new_container();
-  struct kind plain = {.name = NULL}, live = {.name = NULL}, neighbour = {.name = NULL};
+  struct kind plain = { .name = NULL }, live = { .name = NULL }, neighbour = { .name = NULL };
   svk_handle *handle = NULL;
   MUST_OK(kind_register(container, "neighbour", &neighbour, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "neighbour") == &neighbour);
@@ -228,7 +229,7 @@ static void test_reset_of_a_key(void) {
   CHECK_EQ(plain.built, 3);
 
   /* Registrations: the plain one and the instance go, those for contexts stay. */
-  struct kind live2 = {.name = NULL};
+  struct kind live2 = { .name = NULL };
   MUST_OK(kind_register_for(container, "key", "live", &live2, SVK_SCOPE_CACHED));
   CHECK_OK(svk_reset(container, "key", SVK_RESET_REGISTRATIONS));
   CHECK_GONE(&plain, 3);
@@ -252,7 +253,7 @@ static void test_reset_of_a_key(void) {
 /* A reset of an instance does not reach what required it, nor what it required and others keep. */
 static void test_reset_leaves_dependents_alone(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = "low"}, high = {.name = "high", .needs = {"low"}};
+  struct kind low = { .name = "low" }, high = { .name = "high", .needs = { "low" } };
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "high", &high, SVK_SCOPE_CACHED));
   journal_clear();
@@ -269,7 +270,8 @@ static void test_reset_leaves_dependents_alone(void) {
   CHECK_GONE(&high, 1);
 }
 
-/* Replaced or unregistered while its factory runs, by the factory itself: the instance is good, and not kept. */
+/* Replaced or unregistered while its factory runs, by the factory itself: the instance is good, and not kept.
+ */
 static struct kind next;
 
 static svk_status replace_myself(svk_resolver *resolver, struct kind *kind) {
@@ -287,7 +289,7 @@ static svk_status unregister_myself(svk_resolver *resolver, struct kind *kind) {
 static void test_replaced_while_it_builds(void) {
   svk_container *container = new_container();
   memset(&next, 0, sizeof next);
-  struct kind kind = {.on_create = replace_myself};
+  struct kind kind = { .on_create = replace_myself };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   svk_handle *handle = RESOLVE(container, "key");
   CHECK(((struct instance *)svk_instance(handle))->kind == &kind);
@@ -300,10 +302,10 @@ static void test_replaced_while_it_builds(void) {
 }
 
 static void test_unregistered_while_it_builds(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH };
   for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
     svk_container *container = new_container();
-    struct kind kind = {.on_create = unregister_myself};
+    struct kind kind = { .on_create = unregister_myself };
     MUST_OK(kind_register(container, "key", &kind, scopes[i]));
     svk_handle *handle = RESOLVE(container, "key"), *none = NULL;
     CHECK_EQ(kind.freed, 0);
@@ -316,8 +318,8 @@ static void test_unregistered_while_it_builds(void) {
 
 static void test_every_registration_is_freed_at_the_end(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
-  static const char *const contexts[] = {"live", "preview", "test", "mine"};
+  struct kind kind = { .name = NULL };
+  static const char *const contexts[] = { "live", "preview", "test", "mine" };
   for (int round = 0; round < 3; round++) {
     CHECK_OK(kind_register(container, "a", &kind, SVK_SCOPE_CACHED));
     CHECK_OK(kind_register(container, "b", &kind, SVK_SCOPE_UNIQUE));
@@ -332,7 +334,7 @@ static void test_every_registration_is_freed_at_the_end(void) {
 
 static void test_no_free_function_and_no_destroy(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   svk_factory_options options = kind_options(&kind, SVK_SCOPE_CACHED);
   options.user_data_free = NULL;
   MUST_OK(svk_register(container, "key", &options));

@@ -1,4 +1,5 @@
-/* time_to_live_ns. Nothing here sleeps: it watches the clock, and judges only by what the clock says for certain. */
+/* time_to_live_ns. Nothing here sleeps: it watches the clock, and judges only by what the clock says for
+ * certain. */
 #include "factory.h"
 #include <time.h>
 
@@ -25,10 +26,10 @@ static void register_ttl(svk_container *container, struct kind *kind, int32_t sc
 }
 
 static void test_too_old(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_SINGLETON};
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_SINGLETON };
   for (int i = 0; i < 2; i++) {
     svk_container *container = new_container();
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     register_ttl(container, &kind, scopes[i], SHORT);
     CHECK(kind_of(container, "key") == &kind);
     CHECK_EQ(kind.built, 1);
@@ -43,10 +44,10 @@ static void test_too_old(void) {
 }
 
 static void test_too_old_and_held(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON};
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON };
   for (int i = 0; i < 3; i++) {
     svk_container *container = new_container();
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     register_ttl(container, &kind, scopes[i], SHORT);
     svk_handle *old = RESOLVE(container, "key");
     pass(LONGER);
@@ -65,11 +66,12 @@ static void test_too_old_and_held(void) {
 }
 
 static void test_still_good(void) {
-  static const uint64_t ttls[] = {0, 3600000000000u, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1,
-                                  UINT64_MAX};
+  static const uint64_t ttls[] = {
+    0, 3600000000000u, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX
+  };
   for (size_t i = 0; i < sizeof ttls / sizeof *ttls; i++) {
     svk_container *container = new_container();
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     register_ttl(container, &kind, SVK_SCOPE_CACHED, ttls[i]);
     CHECK(kind_of(container, "key") == &kind);
     pass(LONGER);
@@ -82,10 +84,10 @@ static void test_still_good(void) {
 
 /* Unique and graph instances are not kept, so not by time either. */
 static void test_no_effect_on_unique_and_graph(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_GRAPH};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_GRAPH };
   for (int i = 0; i < 2; i++) {
     svk_container *container = new_container();
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     register_ttl(container, &kind, scopes[i], HOUR);
     svk_handle *first = RESOLVE(container, "key"), *second = RESOLVE(container, "key");
     CHECK(svk_instance(first) != svk_instance(second));
@@ -110,7 +112,7 @@ static svk_status take_time(svk_resolver *resolver, struct kind *kind) {
 
 static void test_no_effect_within_a_graph(void) {
   svk_container *container = new_container();
-  struct kind leaf = {.name = NULL}, root = {.on_create = take_time};
+  struct kind leaf = { .name = NULL }, root = { .on_create = take_time };
   register_ttl(container, &leaf, SVK_SCOPE_GRAPH, SHORT);
   MUST_OK(kind_register(container, "root", &root, SVK_SCOPE_UNIQUE));
   CHECK(kind_of(container, "root") == &root);
@@ -122,7 +124,7 @@ static void test_no_effect_within_a_graph(void) {
 static void test_hits_keep_it(void) {
   enum { TTL = 300000000 }; /* 300 ms; asked for three times as long */
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   register_ttl(container, &kind, SVK_SCOPE_CACHED, TTL);
   int built = 0, certain = 0;
   uint64_t before_last = 0, start = now();
@@ -148,7 +150,7 @@ static void test_hits_keep_it(void) {
 /* A time to live for each parameter. */
 static void test_by_parameter(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   svk_factory_options options = kind_options(&kind, SVK_SCOPE_CACHED);
   options.flags = SVK_FACTORY_CACHE_BY_PARAMETER;
   options.time_to_live_ns = SHORT;
@@ -183,8 +185,8 @@ static void resolve_old(int index, void *argument) {
 }
 
 static void test_storm(void) {
-  struct storm storm = {.container = new_container(), .rounds = iterations(20000)};
-  struct kind kind = {.name = NULL};
+  struct storm storm = { .container = new_container(), .rounds = iterations(20000) };
+  struct kind kind = { .name = NULL };
   register_ttl(storm.container, &kind, SVK_SCOPE_CACHED, 1);
   run_threads(4, resolve_old, &storm);
   CHECK(kind.built > 1);

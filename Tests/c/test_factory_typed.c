@@ -22,13 +22,15 @@ static void register_typed(svk_container *container, const char *context, struct
 }
 
 static void test_types(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON,
-                                   SVK_SCOPE_GRAPH};
-  static const char *const wrong[] = {"org.example.logger/2", "org.example.logger/", "org.example.logger/11",
-                                      "Org.example.logger/1", "key",                 " org.example.logger/1"};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON,
+                                    SVK_SCOPE_GRAPH };
+  static const char *const wrong[] = {
+    "org.example.logger/2", "org.example.logger/", "org.example.logger/11", "Org.example.logger/1", "key",
+    " org.example.logger/1"
+  };
   for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
     svk_container *container = new_container();
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     register_typed(container, NULL, &kind, "org.example.logger/1", scopes[i]);
     for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++)
       CHECK_STATUS(typed(container, "key", wrong[w], &kind), SVK_TYPE_MISMATCH);
@@ -50,7 +52,7 @@ static void test_types(void) {
 
 static void test_without_a_type(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   register_typed(container, NULL, &kind, NULL, SVK_SCOPE_CACHED);
   CHECK_STATUS(typed(container, "key", "anything", &kind), SVK_TYPE_MISMATCH);
   CHECK_EQ(kind.asked, 0);
@@ -63,7 +65,7 @@ static void test_without_a_type(void) {
 /* It is the winning registration's type that counts. */
 static void test_the_winning_registration(void) {
   svk_container *parent = new_container(), *child = new_child(parent);
-  struct kind plain = {.name = NULL}, test = {.name = NULL}, of_parent = {.name = NULL};
+  struct kind plain = { .name = NULL }, test = { .name = NULL }, of_parent = { .name = NULL };
   register_typed(parent, NULL, &of_parent, "parent/1", SVK_SCOPE_CACHED);
   CHECK_STATUS(typed(child, "key", "parent/1", &of_parent), SVK_OK);
   register_typed(child, NULL, &plain, "plain/1", SVK_SCOPE_UNIQUE);
@@ -85,7 +87,7 @@ static void test_the_winning_registration(void) {
 
 static void test_failures_of_the_factory(void) {
   svk_container *container = new_container();
-  struct kind kind = {.answer = SVK_FACTORY_ERROR_BASE + 9};
+  struct kind kind = { .answer = SVK_FACTORY_ERROR_BASE + 9 };
   register_typed(container, NULL, &kind, "type/1", SVK_SCOPE_CACHED);
   CHECK_STATUS(typed(container, "key", "type/1", &kind), SVK_FACTORY_ERROR_BASE + 9);
   CHECK_STATUS(typed(container, "key", "type/2", &kind), SVK_TYPE_MISMATCH);

@@ -18,10 +18,10 @@ static void write_log(int32_t level, const char *message, void *user_data) {
 }
 
 static void test_until_the_container_ends(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON};
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON };
   for (int s = 0; s < 3; s++) {
     svk_container *container = new_container();
-    struct kind kind = {.name = NULL}, replacement = {.name = NULL};
+    struct kind kind = { .name = NULL }, replacement = { .name = NULL };
     CHECK_OK(svk_set_log(write_log, SVK_LOG_DEBUG, NULL, NULL));
     logged[0] = 0;
     MUST_OK(kind_register(container, "key", &kind, scopes[s]));
@@ -58,10 +58,10 @@ static void test_until_the_container_ends(void) {
 
 static void test_other_scopes(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   svk_scope *scope = NULL;
   MUST_OK(svk_scope_create("scope", &scope));
-  static const int32_t refused[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_GRAPH, SVK_SCOPE_CUSTOM, SVK_SCOPE_DEFAULT};
+  static const int32_t refused[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_GRAPH, SVK_SCOPE_CUSTOM, SVK_SCOPE_DEFAULT };
   for (int i = 0; i < 4; i++) {
     svk_factory_options options = kind_options(&kind, refused[i]);
     options.custom_scope = scope;
@@ -85,7 +85,7 @@ static void test_other_scopes(void) {
 /* In a child: until the child ends. */
 static void test_in_a_child(void) {
   svk_container *parent = new_container(), *child = new_child(parent);
-  struct kind cached = {.name = NULL}, shared = {.name = NULL};
+  struct kind cached = { .name = NULL }, shared = { .name = NULL };
   MUST_OK(kind_register(parent, "cached", &cached, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(parent, "shared", &shared, SVK_SCOPE_SHARED));
   struct instance *pinned_cached = pin(child, "cached"), *pinned_shared = pin(child, "shared");
@@ -109,7 +109,8 @@ static void test_in_a_child(void) {
 
 static void test_order(void) {
   svk_container *container = new_container();
-  struct kind a = {.name = "a"}, b = {.name = "b", .needs = {"a"}}, c = {.name = "c", .needs = {"b"}};
+  struct kind a = { .name = "a" }, b = { .name = "b", .needs = { "a" } },
+              c = { .name = "c", .needs = { "b" } };
   MUST_OK(kind_register(container, "c", &c, SVK_SCOPE_SHARED));
   MUST_OK(kind_register(container, "b", &b, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "a", &a, SVK_SCOPE_SHARED));
@@ -124,7 +125,7 @@ static void test_order(void) {
 
 static void test_failures(void) {
   svk_container *container = new_container();
-  struct kind failing = {.answer = SVK_FACTORY_ERROR_BASE + 2};
+  struct kind failing = { .answer = SVK_FACTORY_ERROR_BASE + 2 };
   void *instance = &failing;
   MUST_OK(kind_register(container, "key", &failing, SVK_SCOPE_CACHED));
   CHECK_STATUS(svk_pin(container, "key", &instance), SVK_FACTORY_ERROR_BASE + 2);
@@ -144,7 +145,7 @@ static svk_status pin_inside(svk_resolver *resolver, struct kind *kind) {
 
 static void test_inside_a_factory(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = NULL}, high = {.on_create = pin_inside};
+  struct kind low = { .name = NULL }, high = { .on_create = pin_inside };
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_SHARED));
   MUST_OK(kind_register(container, "high", &high, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "high") == &high);
@@ -170,8 +171,8 @@ static void pin_and_reset(int index, void *argument) {
 }
 
 static void test_storm(void) {
-  struct storm storm = {new_container(), iterations(2000)};
-  struct kind kind = {.name = NULL};
+  struct storm storm = { new_container(), iterations(2000) };
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(storm.container, "key", &kind, SVK_SCOPE_CACHED));
   run_threads(4, pin_and_reset, &storm);
   CHECK_EQ(kind.destroyed, 0); /* each was built by a pin, which keeps it */

@@ -1,4 +1,5 @@
-/* Concurrent first resolves build once; the others wait. Waiting is per key: a slow factory holds up nobody else. */
+/* Concurrent first resolves build once; the others wait. Waiting is per key: a slow factory holds up nobody
+ * else. */
 #include "factory.h"
 
 enum { THREADS = 8 };
@@ -15,7 +16,7 @@ static void resolve_one(int index, void *argument) {
 
 static void check_once(struct kind *kind, const svk_factory_options *options, int rounds, int with_children) {
   for (int i = 0; i < rounds; i++) {
-    struct storm storm = {.container = new_container()};
+    struct storm storm = { .container = new_container() };
     kind->built = kind->destroyed = kind->freed = kind->registered = 0;
     for (int t = 0; t < THREADS; t++)
       storm.children[t] = with_children ? new_child(storm.container) : storm.container;
@@ -39,11 +40,12 @@ static void check_once(struct kind *kind, const svk_factory_options *options, in
 }
 
 static void test_once(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON, SVK_SCOPE_CUSTOM};
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_SINGLETON,
+                                    SVK_SCOPE_CUSTOM };
   svk_scope *scope = NULL;
   MUST_OK(svk_scope_create("scope", &scope));
   for (int i = 0; i < 8; i++) {
-    struct kind kind = {.name = NULL};
+    struct kind kind = { .name = NULL };
     svk_factory_options options = kind_options(&kind, scopes[i % 4]);
     options.custom_scope = scope;
     check_once(&kind, &options, iterations(150), i >= 4);
@@ -65,15 +67,16 @@ static void resolve_many(int index, void *argument) {
 }
 
 static void test_unique(void) {
-  struct unique_storm storm = {new_container(), iterations(20000)};
-  struct kind kind = {.name = NULL};
+  struct unique_storm storm = { new_container(), iterations(20000) };
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(storm.container, "key", &kind, SVK_SCOPE_UNIQUE));
   run_threads(4, resolve_many, &storm);
   CHECK_OK(svk_container_destroy(storm.container));
   CHECK_GONE(&kind, 4 * storm.rounds);
 }
 
-/* Shared ones end with their last lease, and begin anew, at any moment: never a dead one, nor another while held. */
+/* Shared ones end with their last lease, and begin anew, at any moment: never a dead one, nor another while
+ * held. */
 static void hold_shared(int index, void *argument) {
   (void)index;
   struct unique_storm *storm = argument;
@@ -86,8 +89,8 @@ static void hold_shared(int index, void *argument) {
 }
 
 static void test_shared(void) {
-  struct unique_storm storm = {new_container(), iterations(20000)};
-  struct kind kind = {.name = NULL};
+  struct unique_storm storm = { new_container(), iterations(20000) };
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(storm.container, "key", &kind, SVK_SCOPE_SHARED));
   run_threads(4, hold_shared, &storm);
   CHECK_EQ(kind.built, kind.destroyed);
@@ -128,7 +131,7 @@ static void use_meanwhile(svk_container *container, struct kind *kind) {
   svk_scope *scope = NULL;
   void *pinned = NULL;
   size_t needed = 0;
-  static const char *const keys[] = {"cached", "first-time", "unique", "shared", "custom"};
+  static const char *const keys[] = { "cached", "first-time", "unique", "shared", "custom" };
   CHECK_OK(svk_scope_create("scope", &scope));
   svk_factory_options options = kind_options(kind, SVK_SCOPE_CUSTOM);
   options.custom_scope = scope;
@@ -197,11 +200,13 @@ static void slow_or_quick(int index, void *argument) {
 }
 
 static void test_a_slow_factory_holds_up_nobody(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH };
   for (int i = 0; i < 4 * 5; i++) {
     reset_counters();
-    struct kind slow_kind = {.on_create = be_slow}, quick = {.name = NULL};
-    struct slow slow = {.container = new_container(), .slow = &slow_kind, .quick = &quick, .replace = i / 4};
+    struct kind slow_kind = { .on_create = be_slow }, quick = { .name = NULL };
+    struct slow slow = {
+      .container = new_container(), .slow = &slow_kind, .quick = &quick, .replace = i / 4
+    };
     MUST_OK(kind_register(slow.container, "cached", &quick, SVK_SCOPE_CACHED));
     MUST_OK(kind_register(slow.container, "slow", &slow_kind, scopes[i % 4]));
     run_threads(2, slow_or_quick, &slow);
@@ -229,8 +234,8 @@ static void slow_end_or_quick(int index, void *argument) {
 
 static void test_a_slow_destroy_holds_up_nobody(void) {
   reset_counters();
-  struct kind slow_kind = {.name = NULL}, quick = {.name = NULL};
-  struct slow slow = {.container = new_container(), .slow = &slow_kind, .quick = &quick};
+  struct kind slow_kind = { .name = NULL }, quick = { .name = NULL };
+  struct slow slow = { .container = new_container(), .slow = &slow_kind, .quick = &quick };
   slow_kind.on_destroy = be_slow_to_end;
   MUST_OK(kind_register(slow.container, "cached", &quick, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(slow.container, "slow", &slow_kind, SVK_SCOPE_CACHED));
@@ -243,8 +248,8 @@ static void test_a_slow_destroy_holds_up_nobody(void) {
 
 static void test_a_slow_singleton_holds_up_nobody(void) {
   reset_counters();
-  struct kind slow_kind = {.on_create = be_slow}, quick = {.name = NULL};
-  struct slow slow = {.container = new_container(), .slow = &slow_kind, .quick = &quick};
+  struct kind slow_kind = { .on_create = be_slow }, quick = { .name = NULL };
+  struct slow slow = { .container = new_container(), .slow = &slow_kind, .quick = &quick };
   MUST_OK(kind_register(slow.container, "cached", &quick, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(slow.container, "slow", &slow_kind, SVK_SCOPE_SINGLETON));
   run_threads(2, slow_or_quick, &slow);
@@ -293,7 +298,7 @@ static void build_wait_replace(int index, void *argument) {
 static void test_who_waits_gets_it(void) {
   for (int i = 0; i < iterations(400); i++) {
     reset_counters();
-    struct waiting waiting = {.container = new_container(), .replace = i % 2};
+    struct waiting waiting = { .container = new_container(), .replace = i % 2 };
     waiting.kind.on_create = i % 4 < 2 ? be_slow : be_slow_and_fail;
     waiting.expected = i % 4 < 2 ? SVK_OK : SVK_FACTORY_ERROR_BASE + 5;
     MUST_OK(kind_register(waiting.container, "key", &waiting.kind, SVK_SCOPE_CACHED));

@@ -17,7 +17,7 @@ static void register_custom(svk_container *container, const char *key, struct ki
 static void test_until_reset(void) {
   svk_container *container = new_container();
   svk_scope *scope = new_scope("session");
-  struct kind kind = {.name = NULL}, other = {.name = NULL};
+  struct kind kind = { .name = NULL }, other = { .name = NULL };
   register_custom(container, "key", &kind, scope);
   register_custom(container, "other", &other, scope);
   CHECK(kind_of(container, "key") == &kind);
@@ -56,7 +56,7 @@ static svk_status require_through_ended(svk_resolver *resolver, struct kind *kin
 static void test_an_ended_scope(void) {
   svk_container *container = new_container();
   svk_scope *scope = new_scope("session");
-  struct kind kind = {.name = NULL}, asker = {.on_create = require_through_ended};
+  struct kind kind = { .name = NULL }, asker = { .on_create = require_through_ended };
   register_custom(container, "key", &kind, scope);
   MUST_OK(kind_register(container, "asker", &asker, SVK_SCOPE_UNIQUE));
   svk_handle *held = RESOLVE(container, "key"), *handle = (svk_handle *)&kind;
@@ -87,12 +87,12 @@ static void test_what_is_one(void) {
   svk_container *one = new_container(), *two = new_container(), *child = new_child(one);
   svk_scope *scope = new_scope("name"), *namesake = new_scope("name");
   CHECK(scope != namesake);
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   register_custom(one, "a", &kind, scope);
   register_custom(one, "b", &kind, scope);
   register_custom(two, "a", &kind, scope);
   register_custom(two, "c", &kind, namesake);
-  svk_handle *handles[] = {RESOLVE(one, "a"), RESOLVE(one, "b"), RESOLVE(two, "a"), RESOLVE(two, "c")};
+  svk_handle *handles[] = { RESOLVE(one, "a"), RESOLVE(one, "b"), RESOLVE(two, "a"), RESOLVE(two, "c") };
   for (int i = 0; i < 4; i++)
     for (int j = 0; j < i; j++)
       CHECK(svk_instance(handles[i]) != svk_instance(handles[j]));
@@ -119,7 +119,7 @@ static void test_what_is_one(void) {
 static void test_built_by_the_owner(void) {
   svk_container *parent = new_container(), *child = new_child(parent);
   svk_scope *scope = new_scope("scope");
-  struct kind parent_low = {.name = NULL}, child_low = {.name = NULL}, kind = {.needs = {"low"}};
+  struct kind parent_low = { .name = NULL }, child_low = { .name = NULL }, kind = { .needs = { "low" } };
   MUST_OK(kind_register(parent, "low", &parent_low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(child, "low", &child_low, SVK_SCOPE_CACHED));
   register_custom(parent, "key", &kind, scope);
@@ -136,7 +136,7 @@ static void test_built_by_the_owner(void) {
 static void test_the_container_reaches_its_own(void) {
   svk_container *one = new_container(), *two = new_container();
   svk_scope *scope = new_scope("scope");
-  struct kind kind = {.name = NULL}, other = {.name = NULL};
+  struct kind kind = { .name = NULL }, other = { .name = NULL };
   register_custom(one, "key", &kind, scope);
   register_custom(two, "key", &other, scope);
   CHECK(kind_of(one, "key") == &kind);
@@ -168,7 +168,8 @@ static void test_the_container_reaches_its_own(void) {
 static void test_order(void) {
   svk_container *container = new_container();
   svk_scope *scope = new_scope("scope");
-  struct kind a = {.name = "a"}, b = {.name = "b", .needs = {"a"}}, c = {.name = "c", .needs = {"b", "a"}};
+  struct kind a = { .name = "a" }, b = { .name = "b", .needs = { "a" } },
+              c = { .name = "c", .needs = { "b", "a" } };
   register_custom(container, "a", &a, scope);
   register_custom(container, "b", &b, scope);
   register_custom(container, "c", &c, scope);
@@ -196,7 +197,7 @@ static svk_status destroy_current(svk_resolver *resolver, struct kind *kind) {
 static void test_from_inside_a_factory(void) {
   svk_container *container = new_container();
   current = new_scope("scope");
-  struct kind resetting = {.on_create = reset_current}, destroying = {.on_create = destroy_current};
+  struct kind resetting = { .on_create = reset_current }, destroying = { .on_create = destroy_current };
   register_custom(container, "resetting", &resetting, current);
   register_custom(container, "destroying", &destroying, current);
   svk_handle *handle = RESOLVE(container, "resetting");

@@ -9,8 +9,9 @@ static struct instance *at(svk_handle *handle) {
 
 static void test_one_in_a_graph(void) {
   svk_container *container = new_container();
-  struct kind leaf = {.name = "leaf"}, left = {.name = "left", .needs = {"leaf"}},
-              right = {.name = "right", .needs = {"leaf"}}, root = {.name = "root", .needs = {"left", "right", "leaf"}};
+  struct kind leaf = { .name = "leaf" }, left = { .name = "left", .needs = { "leaf" } },
+              right = { .name = "right", .needs = { "leaf" } },
+              root = { .name = "root", .needs = { "left", "right", "leaf" } };
   MUST_OK(kind_register(container, "leaf", &leaf, SVK_SCOPE_GRAPH));
   MUST_OK(kind_register(container, "left", &left, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register(container, "right", &right, SVK_SCOPE_UNIQUE));
@@ -39,7 +40,8 @@ static void test_one_in_a_graph(void) {
 /* It is not kept beyond the graph, and does live as long as somebody in it. */
 static void test_it_lives_with_its_graph(void) {
   svk_container *container = new_container();
-  struct kind leaf = {.name = NULL}, keeper = {.needs = {"leaf"}}, root = {.needs = {"keeper", "leaf"}};
+  struct kind leaf = { .name = NULL }, keeper = { .needs = { "leaf" } },
+              root = { .needs = { "keeper", "leaf" } };
   MUST_OK(kind_register(container, "leaf", &leaf, SVK_SCOPE_GRAPH));
   MUST_OK(kind_register(container, "keeper", &keeper, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "root", &root, SVK_SCOPE_UNIQUE));
@@ -70,12 +72,34 @@ static svk_status resolve_inside(svk_resolver *resolver, struct kind *kind) {
 
 static void test_resolve_in_a_factory(void) {
   svk_container *container = new_container();
-  struct kind leaf = {.name = NULL}, root = {.on_create = resolve_inside};
+  struct kind leaf = { .name = NULL }, root = { .on_create = resolve_inside };
   MUST_OK(kind_register(container, "leaf", &leaf, SVK_SCOPE_GRAPH));
   MUST_OK(kind_register(container, "root", &root, SVK_SCOPE_UNIQUE));
   CHECK(kind_of(container, "root") == &root);
   CHECK_EQ(leaf.built, 1);
   CHECK_OK(svk_container_destroy(container));
+  CHECK_GONE(&leaf, 1);
+}
+
+/* Nor is one in a decorator, as long as the outermost resolve has not returned. */
+static svk_container *decorated;
+static void resolve_leaf(void *instance, const char *key, int32_t is_new, void *user_data) {
+  (void)is_new, (void)user_data;
+  if (strcmp(key, "root") != 0)
+    return;
+  svk_handle *handle = RESOLVE(decorated, "leaf");
+  CHECK(svk_instance(handle) == (void *)((struct instance *)instance)->needs[0]);
+  CHECK_OK(svk_release(handle));
+}
+
+static void test_resolve_in_a_decorator(void) {
+  decorated = new_container();
+  struct kind leaf = { .name = NULL }, root = { .needs = { "leaf" } };
+  MUST_OK(kind_register(decorated, "leaf", &leaf, SVK_SCOPE_GRAPH));
+  MUST_OK(kind_register(decorated, "root", &root, SVK_SCOPE_UNIQUE));
+  CHECK_OK(svk_decorate(decorated, NULL, resolve_leaf, NULL, NULL));
+  CHECK(kind_of(decorated, "root") == &root);
+  CHECK_OK(svk_container_destroy(decorated));
   CHECK_GONE(&leaf, 1);
 }
 
@@ -97,7 +121,7 @@ static svk_status require_twice(svk_resolver *resolver, struct kind *kind) {
 
 static void test_failure_in_a_graph(void) {
   svk_container *container = new_container();
-  struct kind leaf = {.on_create = fails_once}, root = {.on_create = require_twice};
+  struct kind leaf = { .on_create = fails_once }, root = { .on_create = require_twice };
   MUST_OK(kind_register(container, "leaf", &leaf, SVK_SCOPE_GRAPH));
   MUST_OK(kind_register(container, "root", &root, SVK_SCOPE_UNIQUE));
   CHECK(kind_of(container, "root") == &root);
@@ -109,7 +133,7 @@ static void test_failure_in_a_graph(void) {
 /* If the outermost fails, the graph's instances are gone when it answers. */
 static void test_failure_of_the_outermost(void) {
   svk_container *container = new_container();
-  struct kind leaf = {.name = NULL}, root = {.needs = {"leaf"}, .answer = SVK_FACTORY_ERROR_BASE};
+  struct kind leaf = { .name = NULL }, root = { .needs = { "leaf" }, .answer = SVK_FACTORY_ERROR_BASE };
   svk_handle *handle = NULL;
   MUST_OK(kind_register(container, "leaf", &leaf, SVK_SCOPE_GRAPH));
   MUST_OK(kind_register(container, "root", &root, SVK_SCOPE_UNIQUE));
@@ -139,8 +163,9 @@ static void resolve_graphs(int index, void *argument) {
 
 static void test_threads(void) {
   enum { THREADS = 4 };
-  struct storm storm = {new_container(), iterations(10000)};
-  struct kind leaf = {.name = NULL}, middle = {.needs = {"leaf"}}, root = {.needs = {"middle", "leaf"}};
+  struct storm storm = { new_container(), iterations(10000) };
+  struct kind leaf = { .name = NULL }, middle = { .needs = { "leaf" } },
+              root = { .needs = { "middle", "leaf" } };
   MUST_OK(kind_register(storm.container, "leaf", &leaf, SVK_SCOPE_GRAPH));
   MUST_OK(kind_register(storm.container, "middle", &middle, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register(storm.container, "root", &root, SVK_SCOPE_UNIQUE));
@@ -168,7 +193,8 @@ static svk_status require_with_parameters(svk_resolver *resolver, struct kind *k
 
 static void test_parameters(void) {
   svk_container *container = new_container();
-  struct kind by_parameter = {.name = NULL}, plain = {.name = NULL}, root = {.on_create = require_with_parameters};
+  struct kind by_parameter = { .name = NULL }, plain = { .name = NULL },
+              root = { .on_create = require_with_parameters };
   svk_factory_options options = kind_options(&by_parameter, SVK_SCOPE_GRAPH);
   options.flags = SVK_FACTORY_CACHE_BY_PARAMETER;
   MUST_OK(kind_register_with(container, "by-parameter", NULL, &options));
@@ -184,6 +210,7 @@ int main(void) {
   RUN(test_one_in_a_graph);
   RUN(test_it_lives_with_its_graph);
   RUN(test_resolve_in_a_factory);
+  RUN(test_resolve_in_a_decorator);
   RUN(test_failure_in_a_graph);
   RUN(test_failure_of_the_outermost);
   RUN(test_threads);

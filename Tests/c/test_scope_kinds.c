@@ -3,7 +3,7 @@
 
 static void test_unique(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_UNIQUE));
   svk_handle *first = RESOLVE(container, "key"), *second = RESOLVE(container, "key");
   CHECK(first != second);
@@ -18,7 +18,7 @@ static void test_unique(void) {
 
 static void test_cached(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK_EQ(kind.built, 0);
   svk_handle *first = RESOLVE(container, "key"), *second = RESOLVE(container, "key");
@@ -36,7 +36,7 @@ static void test_cached(void) {
 
 static void test_shared(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL}, dependent = {.needs = {"key"}};
+  struct kind kind = { .name = NULL }, dependent = { .needs = { "key" } };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_SHARED));
   MUST_OK(kind_register(container, "dependent", &dependent, SVK_SCOPE_CACHED));
   svk_handle *first = RESOLVE(container, "key"), *second = RESOLVE(container, "key");
@@ -75,7 +75,7 @@ static void test_shared(void) {
 /* The container's default counts at each resolve, for what is registered already, too. */
 static void test_default(void) {
   svk_container *container = new_container(), *child = new_child(container);
-  struct kind kind = {.name = NULL}, explicit = {.name = NULL}, in_child = {.name = NULL};
+  struct kind kind = { .name = NULL }, explicit = { .name = NULL }, in_child = { .name = NULL };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_DEFAULT));
   MUST_OK(kind_register(container, "explicit", &explicit, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register(child, "in-child", &in_child, SVK_SCOPE_DEFAULT));
@@ -130,17 +130,19 @@ static void test_default(void) {
   CHECK_GONE(&in_child, 1);
 }
 
-/* What a child finds in its parent is the parent's: cached there, and built with the parent's registrations. */
+/* What a child finds in its parent is the parent's: cached there, and built with the parent's registrations.
+ */
 static void test_cached_in_the_parent(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_SHARED};
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_SHARED };
   for (int i = 0; i < 2; i++) {
     svk_container *parent = new_container(), *one = new_child(parent), *two = new_child(one);
-    struct kind parent_low = {.name = NULL}, child_low = {.name = NULL}, kind = {.needs = {"low"}};
+    struct kind parent_low = { .name = NULL }, child_low = { .name = NULL }, kind = { .needs = { "low" } };
     MUST_OK(kind_register(parent, "low", &parent_low, SVK_SCOPE_UNIQUE));
     MUST_OK(kind_register(one, "low", &child_low, SVK_SCOPE_UNIQUE));
     MUST_OK(kind_register(two, "low", &child_low, SVK_SCOPE_UNIQUE));
     MUST_OK(kind_register(parent, "key", &kind, scopes[i]));
-    svk_handle *by_two = RESOLVE(two, "key"), *by_one = RESOLVE(one, "key"), *by_parent = RESOLVE(parent, "key");
+    svk_handle *by_two = RESOLVE(two, "key"), *by_one = RESOLVE(one, "key"),
+               *by_parent = RESOLVE(parent, "key");
     CHECK(svk_instance(by_one) == svk_instance(by_two));
     CHECK(svk_instance(by_one) == svk_instance(by_parent));
     CHECK(((struct instance *)svk_instance(by_one))->needs[0]->kind == &parent_low);
@@ -166,11 +168,11 @@ static svk_status check_container(svk_resolver *resolver, struct kind *kind) {
 }
 
 static void test_unique_in_the_parent(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_GRAPH};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_GRAPH };
   for (int i = 0; i < 2; i++) {
     svk_container *parent = new_container(), *child = new_child(parent);
-    struct kind parent_low = {.name = NULL}, child_low = {.name = NULL},
-                kind = {.needs = {"low"}, .on_create = check_container};
+    struct kind parent_low = { .name = NULL }, child_low = { .name = NULL },
+                kind = { .needs = { "low" }, .on_create = check_container };
     MUST_OK(kind_register(parent, "low", &parent_low, SVK_SCOPE_CACHED));
     MUST_OK(kind_register(child, "low", &child_low, SVK_SCOPE_CACHED));
     MUST_OK(kind_register(parent, "key", &kind, scopes[i]));
@@ -191,7 +193,7 @@ static void test_unique_in_the_parent(void) {
 /* The same key in two containers: two instances. */
 static void test_containers_are_apart(void) {
   svk_container *one = new_container(), *two = new_container(), *child = new_child(one);
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(one, "key", &kind, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(two, "key", &kind, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(child, "key", &kind, SVK_SCOPE_CACHED));
@@ -213,7 +215,7 @@ static void test_containers_are_apart(void) {
 /* A registration that changes the scope of a key. */
 static void test_scope_changes_with_the_registration(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   int built = 0;
   for (int32_t scope = SVK_SCOPE_UNIQUE; scope <= SVK_SCOPE_SHARED; scope++) {
     MUST_OK(kind_register(container, "key", &kind, scope));

@@ -3,7 +3,7 @@
 
 static void test_one_per_process(void) {
   svk_container *one = new_container(), *two = new_container(), *child = new_child(two);
-  struct kind first = {.name = NULL}, second = {.name = NULL};
+  struct kind first = { .name = NULL }, second = { .name = NULL };
   MUST_OK(kind_register(one, "single", &first, SVK_SCOPE_SINGLETON));
   MUST_OK(kind_register(two, "single", &second, SVK_SCOPE_SINGLETON));
   CHECK_STATUS(svk_singleton_reset("single"), SVK_NOT_FOUND); /* none lives yet */
@@ -34,7 +34,7 @@ static void test_one_per_process(void) {
 /* No container's end, reset, pop or new registration touches it. */
 static void test_nothing_else_touches_it(void) {
   svk_container *one = new_container(), *two = new_container();
-  struct kind kind = {.name = NULL}, replacement = {.name = NULL}, of_two = {.name = NULL};
+  struct kind kind = { .name = NULL }, replacement = { .name = NULL }, of_two = { .name = NULL };
   MUST_OK(kind_register(one, "single", &kind, SVK_SCOPE_SINGLETON));
   MUST_OK(kind_register(two, "single", &of_two, SVK_SCOPE_SINGLETON));
   CHECK_OK(svk_container_push(one));
@@ -60,7 +60,7 @@ static void test_nothing_else_touches_it(void) {
   CHECK_OK(svk_container_destroy(two));
   CHECK_GONE(&of_two, 0);
   svk_container *three = new_container();
-  struct kind of_three = {.name = NULL};
+  struct kind of_three = { .name = NULL };
   CHECK_STATUS(svk_resolve(three, "single", &handle), SVK_NOT_FOUND);
   MUST_OK(kind_register(three, "single", &of_three, SVK_SCOPE_SINGLETON));
   CHECK(kind_of(three, "single") == &kind);
@@ -73,7 +73,7 @@ static void test_nothing_else_touches_it(void) {
 
 static void test_held_over_a_reset(void) {
   svk_container *container = new_container();
-  struct kind kind = {.name = NULL};
+  struct kind kind = { .name = NULL };
   MUST_OK(kind_register(container, "single", &kind, SVK_SCOPE_SINGLETON));
   svk_handle *held = RESOLVE(container, "single");
   struct instance *instance = svk_instance(held);
@@ -101,8 +101,8 @@ static svk_status check_container(svk_resolver *resolver, struct kind *kind) {
 
 static void test_what_it_is_built_with(void) {
   svk_container *parent = new_container(), *child = new_child(parent);
-  struct kind parent_low = {.name = NULL}, child_low = {.name = NULL},
-              kind = {.needs = {"low"}, .on_create = check_container};
+  struct kind parent_low = { .name = NULL }, child_low = { .name = NULL },
+              kind = { .needs = { "low" }, .on_create = check_container };
   MUST_OK(kind_register(parent, "low", &parent_low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(child, "low", &child_low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(parent, "single", &kind, SVK_SCOPE_SINGLETON));
@@ -122,7 +122,8 @@ static void test_what_it_is_built_with(void) {
 
 static void test_reset_of_all(void) {
   svk_container *container = new_container();
-  struct kind a = {.name = "a"}, b = {.name = "b", .needs = {"a"}}, c = {.name = "c", .needs = {"b", "a"}};
+  struct kind a = { .name = "a" }, b = { .name = "b", .needs = { "a" } },
+              c = { .name = "c", .needs = { "b", "a" } };
   MUST_OK(kind_register(container, "c", &c, SVK_SCOPE_SINGLETON));
   MUST_OK(kind_register(container, "a", &a, SVK_SCOPE_SINGLETON));
   MUST_OK(kind_register(container, "b", &b, SVK_SCOPE_SINGLETON));
@@ -151,7 +152,7 @@ static void test_reset_of_all(void) {
 
 static void test_failure(void) {
   svk_container *container = new_container();
-  struct kind kind = {.answer = SVK_FACTORY_ERROR_BASE};
+  struct kind kind = { .answer = SVK_FACTORY_ERROR_BASE };
   svk_handle *handle = NULL;
   MUST_OK(kind_register(container, "single", &kind, SVK_SCOPE_SINGLETON));
   CHECK_STATUS(svk_resolve(container, "single", &handle), SVK_FACTORY_ERROR_BASE);
@@ -169,7 +170,7 @@ static svk_status reset_all(svk_resolver *resolver, struct kind *kind) {
 
 static void test_reset_inside_its_factory(void) {
   svk_container *container = new_container();
-  struct kind kind = {.on_create = reset_all};
+  struct kind kind = { .on_create = reset_all };
   MUST_OK(kind_register(container, "single", &kind, SVK_SCOPE_SINGLETON));
   svk_handle *handle = RESOLVE(container, "single");
   CHECK_OK(svk_release(handle));
@@ -196,8 +197,8 @@ static void resolve_single(int index, void *argument) {
 
 static void test_built_once(void) {
   for (int i = 0; i < iterations(300); i++) {
-    struct kind kind = {.name = NULL};
-    struct storm storm = {.kind = &kind};
+    struct kind kind = { .name = NULL };
+    struct storm storm = { .kind = &kind };
     for (int t = 0; t < THREADS; t++) {
       storm.containers[t] = new_container();
       MUST_OK(kind_register(storm.containers[t], "single", &kind, SVK_SCOPE_SINGLETON));
@@ -233,8 +234,8 @@ static void everything(int index, void *argument) {
 }
 
 static void test_storm(void) {
-  struct kind kind = {.name = NULL};
-  struct storm storm = {.kind = &kind, .rounds = iterations(5000)};
+  struct kind kind = { .name = NULL };
+  struct storm storm = { .kind = &kind, .rounds = iterations(5000) };
   run_threads(4, everything, &storm);
   CHECK_OK(svk_singleton_reset(NULL));
   CHECK(kind.built > 0);

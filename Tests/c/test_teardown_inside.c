@@ -1,5 +1,5 @@
-/* svk_container_destroy from inside callbacks, and against factories that are running: it never hangs, and takes effect
-   when they have returned. */
+/* svk_container_destroy from inside callbacks, and against factories that are running: it never hangs, and
+   takes effect when they have returned. */
 #include "factory.h"
 
 static void check_closed(svk_container *container) {
@@ -34,15 +34,16 @@ static svk_status destroy_own(svk_resolver *resolver, struct kind *kind) {
 }
 
 static void test_in_its_own_factory(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED,    SVK_SCOPE_SHARED,
-                                   SVK_SCOPE_GRAPH,  SVK_SCOPE_SINGLETON, SVK_SCOPE_CUSTOM};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED,    SVK_SCOPE_SHARED,
+                                    SVK_SCOPE_GRAPH,  SVK_SCOPE_SINGLETON, SVK_SCOPE_CUSTOM };
   svk_scope *scope = NULL;
   MUST_OK(svk_scope_create("scope", &scope));
   for (int s = 0; s < 6; s++)
     for (int fails = 0; fails < 2; fails++) {
       svk_container *container = new_container();
-      struct kind low = {.name = "low"}, high = {.name = "high", .on_create = destroy_own, .context = container},
-                  idle = {.name = "idle"};
+      struct kind low = { .name = "low" },
+                  high = { .name = "high", .on_create = destroy_own, .context = container },
+                  idle = { .name = "idle" };
       if (fails)
         high.answer = SVK_FACTORY_ERROR_BASE + 6;
       MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
@@ -86,8 +87,8 @@ static svk_status check_after_inner(svk_resolver *resolver, struct kind *kind) {
 
 static void test_in_an_inner_factory(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = NULL}, inner = {.on_create = destroy_own, .context = container},
-              outer = {.on_create = check_after_inner, .context = container};
+  struct kind low = { .name = NULL }, inner = { .on_create = destroy_own, .context = container },
+              outer = { .on_create = check_after_inner, .context = container };
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "inner", &inner, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "outer", &outer, SVK_SCOPE_CACHED));
@@ -114,7 +115,8 @@ static svk_status destroy_other(svk_resolver *resolver, struct kind *kind) {
 static void test_parent_and_child(void) {
   for (int parents = 0; parents < 2; parents++) {
     svk_container *parent = new_container(), *child = new_child(parent);
-    struct kind kind = {.on_create = destroy_other, .context = parents ? parent : child}, idle = {.name = NULL};
+    struct kind kind = { .on_create = destroy_other, .context = parents ? parent : child },
+                idle = { .name = NULL };
     MUST_OK(kind_register(parents ? parent : child, "idle", &idle, SVK_SCOPE_CACHED));
     MUST_OK(kind_register(parents ? child : parent, "key", &kind, SVK_SCOPE_CACHED));
     CHECK(kind_of(child, "idle") == &idle);
@@ -146,8 +148,8 @@ static void test_in_a_destructor(void) {
   for (int way = 0; way < 6; way++) {
     svk_container *container = new_container();
     memset(destroy_answers, 0, sizeof destroy_answers);
-    struct kind kind = {.on_destroy = destroy_container, .context = container}, idle = {.name = NULL},
-                other = {.name = NULL};
+    struct kind kind = { .on_destroy = destroy_container, .context = container }, idle = { .name = NULL },
+                other = { .name = NULL };
     MUST_OK(kind_register(container, "idle", &idle, SVK_SCOPE_CACHED));
     MUST_OK(kind_register(container, "key", &kind, way == 0 ? SVK_SCOPE_UNIQUE : SVK_SCOPE_CACHED));
     CHECK(kind_of(container, "idle") == &idle);
@@ -176,7 +178,7 @@ static void test_in_a_destructor(void) {
 static void test_in_a_destructor_of_the_end(void) {
   svk_container *container = new_container();
   memset(destroy_answers, 0, sizeof destroy_answers);
-  struct kind kind = {.on_destroy = destroy_container, .context = container};
+  struct kind kind = { .on_destroy = destroy_container, .context = container };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   CHECK(kind_of(container, "key") == &kind);
   CHECK_OK(svk_container_destroy(container));
@@ -188,7 +190,7 @@ static void test_in_a_destructor_of_the_end(void) {
 static void test_in_a_late_destructor(void) {
   svk_container *container = new_container();
   memset(destroy_answers, 0, sizeof destroy_answers);
-  struct kind kind = {.on_destroy = destroy_container, .context = container};
+  struct kind kind = { .on_destroy = destroy_container, .context = container };
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
   svk_handle *handle = RESOLVE(container, "key");
   CHECK_OK(svk_container_destroy(container));
@@ -197,7 +199,8 @@ static void test_in_a_late_destructor(void) {
   CHECK_GONE(&kind, 1);
 }
 
-/* ---- In a decorator, a trace function and a free function: no factory runs, so it is done at once or soon. ---- */
+/* ---- In a decorator, a trace function and a free function: no factory runs, so it is done at once or soon.
+ * ---- */
 
 static _Atomic int ends;
 static void end_it(svk_container *container) {
@@ -226,7 +229,7 @@ static void test_in_other_callbacks(void) {
   for (int where = 0; where < 3; where++)
     for (int hit = 0; hit < 2; hit++) {
       svk_container *container = new_container();
-      struct kind kind = {.name = NULL};
+      struct kind kind = { .name = NULL };
       ends = 0;
       MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_CACHED));
       if (hit)
@@ -311,7 +314,7 @@ static void resolve_or_destroy(int index, void *argument) {
 }
 
 static void test_it_waits_for_factories(void) {
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_UNIQUE, SVK_SCOPE_SHARED};
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_UNIQUE, SVK_SCOPE_SHARED };
   for (int round = 0; round < iterations(200); round++) {
     struct against against;
     memset(&against, 0, sizeof against);
@@ -382,7 +385,8 @@ static void test_who_waits_is_told(void) {
   }
 }
 
-/* Inside a callback it never waits: each of two threads ends the container whose factory the other one runs. */
+/* Inside a callback it never waits: each of two threads ends the container whose factory the other one runs.
+ */
 static svk_status end_each_others(svk_resolver *resolver, struct kind *kind) {
   svk_container *other = kind->context;
   counter_add(&inside, 1);

@@ -25,14 +25,14 @@ static int warnings_with(const char *key) {
 
 static void test_dependents_first(void) {
   /* Registered and resolved in whichever order. */
-  static const char *const orders[] = {"abcd", "dcba", "bdac", "cadb"};
+  static const char *const orders[] = { "abcd", "dcba", "bdac", "cadb" };
   for (int r = 0; r < 4; r++)
     for (int o = 0; o < 4; o++) {
       svk_container *container = new_container();
-      struct kind a = {.name = "a"}, b = {.name = "b", .needs = {"a"}}, c = {.name = "c", .needs = {"a", "b"}},
-                  d = {.name = "d", .needs = {"c", "b"}};
-      struct kind *const kinds[] = {&a, &b, &c, &d};
-      char key[2] = {0, 0};
+      struct kind a = { .name = "a" }, b = { .name = "b", .needs = { "a" } },
+                  c = { .name = "c", .needs = { "a", "b" } }, d = { .name = "d", .needs = { "c", "b" } };
+      struct kind *const kinds[] = { &a, &b, &c, &d };
+      char key[2] = { 0, 0 };
       journal_clear();
       for (int i = 0; i < 4; i++) {
         key[0] = orders[r][i];
@@ -52,7 +52,8 @@ static void test_dependents_first(void) {
 /* A unique dependency ends with its dependent; a cached one that others use stays. */
 static void test_release(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = "low"}, own = {.name = "own"}, high = {.name = "high", .needs = {"own", "low"}};
+  struct kind low = { .name = "low" }, own = { .name = "own" },
+              high = { .name = "high", .needs = { "own", "low" } };
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_CACHED));
   MUST_OK(kind_register(container, "own", &own, SVK_SCOPE_UNIQUE));
   MUST_OK(kind_register(container, "high", &high, SVK_SCOPE_UNIQUE));
@@ -66,7 +67,8 @@ static void test_release(void) {
   CHECK_GONE(&low, 1);
 }
 
-/* The requirements may still be used in destroy; kind_destroy looks at them. Here through the library, too. */
+/* The requirements may still be used in destroy; kind_destroy looks at them. Here through the library, too.
+ */
 static void use_requirement(struct instance *instance) {
   CHECK(instance->needs[0]->kind->name != NULL);
   CHECK_STATUS(svk_release(NULL), SVK_INVALID_HANDLE);
@@ -74,7 +76,7 @@ static void use_requirement(struct instance *instance) {
 
 static void test_requirements_in_destroy(void) {
   svk_container *container = new_container();
-  struct kind low = {.name = "low"}, high = {.needs = {"low"}, .on_destroy = use_requirement};
+  struct kind low = { .name = "low" }, high = { .needs = { "low" }, .on_destroy = use_requirement };
   MUST_OK(kind_register(container, "low", &low, SVK_SCOPE_SHARED));
   MUST_OK(kind_register(container, "high", &high, SVK_SCOPE_SHARED));
   CHECK(kind_of(container, "high") == &high);
@@ -85,13 +87,15 @@ static void test_requirements_in_destroy(void) {
 static void test_held_handles_are_logged(void) {
   CHECK_OK(svk_set_log(write_log, SVK_LOG_DEBUG, NULL, NULL));
   svk_container *container = new_container();
-  static const char *const keys[] = {"held-cached", "held-unique", "held-shared", "let-go", "required", "pinned"};
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_UNIQUE, SVK_SCOPE_SHARED,
-                                   SVK_SCOPE_CACHED, SVK_SCOPE_CACHED, SVK_SCOPE_CACHED};
-  struct kind kinds[6] = {{.needs = {"required"}}};
+  static const char *const keys[] = { "held-cached", "held-unique", "held-shared",
+                                      "let-go",      "required",    "pinned" };
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_UNIQUE, SVK_SCOPE_SHARED,
+                                    SVK_SCOPE_CACHED, SVK_SCOPE_CACHED, SVK_SCOPE_CACHED };
+  struct kind kinds[6] = { { .needs = { "required" } } };
   for (int i = 0; i < 6; i++)
     MUST_OK(kind_register(container, keys[i], &kinds[i], scopes[i]));
-  svk_handle *held[] = {RESOLVE(container, keys[0]), RESOLVE(container, keys[1]), RESOLVE(container, keys[2])};
+  svk_handle *held[] = { RESOLVE(container, keys[0]), RESOLVE(container, keys[1]),
+                         RESOLVE(container, keys[2]) };
   svk_handle *let_go = RESOLVE(container, keys[3]);
   CHECK_OK(svk_release(let_go));
   void *pinned = NULL;
@@ -130,12 +134,13 @@ static void test_held_handles_are_logged(void) {
   CHECK_EQ(logged[0], 0);
 }
 
-/* Any graph, any scopes, any handles held until whenever: kind_destroy sees to it that what is needed still lives. */
+/* Any graph, any scopes, any handles held until whenever: kind_destroy sees to it that what is needed still
+ * lives. */
 static void test_any_graph(void) {
   enum { KEYS = 30, HELD = 60 };
   static char names[KEYS][16];
-  static const int32_t scopes[] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED,    SVK_SCOPE_SHARED,
-                                   SVK_SCOPE_GRAPH,  SVK_SCOPE_SINGLETON, SVK_SCOPE_CUSTOM};
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED,    SVK_SCOPE_SHARED,
+                                    SVK_SCOPE_GRAPH,  SVK_SCOPE_SINGLETON, SVK_SCOPE_CUSTOM };
   unsigned seed = 12345;
   svk_scope *scope = NULL;
   MUST_OK(svk_scope_create("scope", &scope));
@@ -152,7 +157,8 @@ static void test_any_graph(void) {
     for (int i = 0; i < KEYS; i++) {
       level[i] = rand_r(&seed) % 3;
       int count = rand_r(&seed) % 3;
-      /* Of lower number, and where the container that builds can find it. Few, since the unique ones multiply. */
+      /* Of lower number, and where the container that builds can find it. Few, since the unique ones
+       * multiply. */
       for (int n = 0; n < count && i > 0; n++) {
         int need = i - 1 - rand_r(&seed) % (i < 6 ? i : 6);
         if (level[need] > level[i])
@@ -171,7 +177,7 @@ static void test_any_graph(void) {
         CHECK_OK(svk_release(held[i]));
         held[i] = NULL;
       }
-    int steps[] = {0, 1, 2, 3, 4, 5};
+    int steps[] = { 0, 1, 2, 3, 4, 5 };
     for (int i = 5; i > 0; i--) {
       int j = rand_r(&seed) % (i + 1), t = steps[i];
       steps[i] = steps[j];
@@ -210,8 +216,8 @@ static void test_any_graph(void) {
 static void test_a_long_chain(void) {
   enum { LENGTH = 200000 };
   int length = iterations(LENGTH);
-  static const int32_t scopes[] = {SVK_SCOPE_CACHED, SVK_SCOPE_SHARED};
-  char (*names)[16] = calloc((size_t)length, sizeof *names);
+  static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_SHARED };
+  char(*names)[16] = calloc((size_t)length, sizeof *names);
   struct kind *kinds = calloc((size_t)length, sizeof *kinds);
   MUST(names != NULL && kinds != NULL);
   for (int s = 0; s < 2; s++) {

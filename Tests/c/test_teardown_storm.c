@@ -1,4 +1,5 @@
-/* The end of containers against everything else, on many threads: no hang, nothing lost, nothing destroyed twice. */
+/* The end of containers against everything else, on many threads: no hang, nothing lost, nothing destroyed
+ * twice. */
 #include "factory.h"
 
 enum { THREADS = 4, KEYS = 4 };
@@ -10,8 +11,8 @@ struct storm {
   _Atomic int resolved, refused;
 };
 
-static const char *const keys[KEYS] = {"unique", "cached", "shared", "graph"};
-static const int32_t scopes[KEYS] = {SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH};
+static const char *const keys[KEYS] = { "unique", "cached", "shared", "graph" };
+static const int32_t scopes[KEYS] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH };
 
 static svk_container *make_container(struct storm *storm) {
   svk_container *container = new_container();
@@ -23,7 +24,7 @@ static svk_container *make_container(struct storm *storm) {
 
 static void resolve_while_it_ends(int index, void *argument) {
   struct storm *storm = argument;
-  svk_handle *held[8] = {NULL};
+  svk_handle *held[8] = { NULL };
   for (int i = 0; i < storm->rounds; i++) {
     if (index == 0) {
       svk_container *old = atomic_exchange(&storm->container, make_container(storm));
@@ -184,10 +185,11 @@ struct family {
 
 static void resolve_and_end(int index, void *argument) {
   struct family *family = argument;
-  static const char *const names[THREADS] = {"0", "1", "2", "3"};
+  static const char *const names[THREADS] = { "0", "1", "2", "3" };
   for (int i = 0; i < 20; i++) {
     svk_handle *handle = NULL;
-    svk_status status = svk_resolve(family->members[THREADS - 1 - i % 2], names[(i + index) % THREADS], &handle);
+    svk_status status =
+        svk_resolve(family->members[THREADS - 1 - i % 2], names[(i + index) % THREADS], &handle);
     if (status == SVK_OK) {
       struct instance *instance = svk_instance(handle);
       CHECK(instance != NULL && instance->magic == INSTANCE_LIVES);
@@ -203,7 +205,7 @@ static void resolve_and_end(int index, void *argument) {
 static void test_families(void) {
   for (int round = 0; round < iterations(1500); round++) {
     static struct family family;
-    static const char *const names[THREADS] = {"0", "1", "2", "3"};
+    static const char *const names[THREADS] = { "0", "1", "2", "3" };
     memset(&family, 0, sizeof family);
     for (int i = 0; i < THREADS; i++) {
       family.members[i] = i == 0 ? new_container() : new_child(family.members[i - 1]);

@@ -34,39 +34,58 @@ package enum Constants {
   }
 
   private static let table: [Entry] = [
-    Entry(name: "SVK_OK", value: Int64(SVK_OK),
+    Entry(
+      name: "SVK_OK", value: Int64(SVK_OK),
       text: "no error"),
-    Entry(name: "SVK_INVALID_ARGUMENT", value: Int64(SVK_INVALID_ARGUMENT),
+    Entry(
+      name: "SVK_INVALID_ARGUMENT", value: Int64(SVK_INVALID_ARGUMENT),
       text: "an argument is not one that this function takes; its description in servicekit.h says which are"),
-    Entry(name: "SVK_INVALID_HANDLE", value: Int64(SVK_INVALID_HANDLE),
-      text: "the token is NULL, of another kind, or no longer valid; use each token only until it is released or destroyed"),
-    Entry(name: "SVK_NOT_FOUND", value: Int64(SVK_NOT_FOUND),
+    Entry(
+      name: "SVK_INVALID_HANDLE", value: Int64(SVK_INVALID_HANDLE),
+      text:
+        "the token is NULL, of another kind, or no longer valid; use each token only until it is released or destroyed"),
+    Entry(
+      name: "SVK_NOT_FOUND", value: Int64(SVK_NOT_FOUND),
       text: "nothing is known by that name here; register it first, or check its spelling"),
-    Entry(name: "SVK_ALREADY_EXISTS", value: Int64(SVK_ALREADY_EXISTS),
+    Entry(
+      name: "SVK_ALREADY_EXISTS", value: Int64(SVK_ALREADY_EXISTS),
       text: "there is one already, and there can be only one"),
-    Entry(name: "SVK_TYPE_MISMATCH", value: Int64(SVK_TYPE_MISMATCH),
+    Entry(
+      name: "SVK_TYPE_MISMATCH", value: Int64(SVK_TYPE_MISMATCH),
       text: "the key is registered with another type than the one asked for"),
-    Entry(name: "SVK_CYCLE", value: Int64(SVK_CYCLE),
+    Entry(
+      name: "SVK_CYCLE", value: Int64(SVK_CYCLE),
       text: "the services require each other in a circle; break it by resolving one of them later than in its factory"),
-    Entry(name: "SVK_FACTORY_FAILED", value: Int64(SVK_FACTORY_FAILED),
+    Entry(
+      name: "SVK_FACTORY_FAILED", value: Int64(SVK_FACTORY_FAILED),
       text: "the factory did not answer SVK_OK with an instance"),
-    Entry(name: "SVK_CONTEXT_MISSING", value: Int64(SVK_CONTEXT_MISSING),
-      text: "the container is strict, and the key has no registration for the test context; add one with svk_register_for"),
-    Entry(name: "SVK_CLOSED", value: Int64(SVK_CLOSED),
+    Entry(
+      name: "SVK_CONTEXT_MISSING", value: Int64(SVK_CONTEXT_MISSING),
+      text:
+        "the container is strict, and the key has no registration for the test context; add one with svk_register_for"),
+    Entry(
+      name: "SVK_CLOSED", value: Int64(SVK_CLOSED),
       text: "the other end has finished or was closed; nothing more comes"),
-    Entry(name: "SVK_BUFFER_FULL", value: Int64(SVK_BUFFER_FULL),
+    Entry(
+      name: "SVK_BUFFER_FULL", value: Int64(SVK_BUFFER_FULL),
       text: "the buffer is full and the state was not taken; let the consumer catch up, or choose another buffering"),
-    Entry(name: "SVK_BUFFER_TOO_SMALL", value: Int64(SVK_BUFFER_TOO_SMALL),
+    Entry(
+      name: "SVK_BUFFER_TOO_SMALL", value: Int64(SVK_BUFFER_TOO_SMALL),
       text: "the buffer is too small; the size that is needed was written to the out-parameter"),
-    Entry(name: "SVK_TIMEOUT", value: Int64(SVK_TIMEOUT),
+    Entry(
+      name: "SVK_TIMEOUT", value: Int64(SVK_TIMEOUT),
       text: "the time was up, or nothing was ready"),
-    Entry(name: "SVK_BUSY", value: Int64(SVK_BUSY),
+    Entry(
+      name: "SVK_BUSY", value: Int64(SVK_BUSY),
       text: "another thread is doing this just now; only one can"),
-    Entry(name: "SVK_UNSUPPORTED", value: Int64(SVK_UNSUPPORTED),
+    Entry(
+      name: "SVK_UNSUPPORTED", value: Int64(SVK_UNSUPPORTED),
       text: "this token, system or build cannot do that"),
-    Entry(name: "SVK_DEFERRED", value: Int64(SVK_DEFERRED),
+    Entry(
+      name: "SVK_DEFERRED", value: Int64(SVK_DEFERRED),
       text: "accepted; it takes effect as soon as the call that is still running has returned"),
-    Entry(name: "SVK_SYSTEM_ERROR", value: Int64(SVK_SYSTEM_ERROR),
+    Entry(
+      name: "SVK_SYSTEM_ERROR", value: Int64(SVK_SYSTEM_ERROR),
       text: "the operating system refused a file descriptor or a thread; close some, or raise the limit"),
     Entry(name: "SVK_VERSION_MAJOR", value: Int64(SVK_VERSION_MAJOR), text: nil),
     Entry(name: "SVK_VERSION_MINOR", value: Int64(SVK_VERSION_MINOR), text: nil),

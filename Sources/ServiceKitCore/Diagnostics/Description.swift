@@ -132,7 +132,9 @@ package enum Description {
   private static func appendQuoted(_ name: ByteView, to text: inout Text) {
     text.append("\"")
     for index in 0..<name.count {
-      if name[index] == UInt8(ascii: "\"") || name[index] == UInt8(ascii: "\\") { text.append(byte: UInt8(ascii: "\\")) }
+      if name[index] == UInt8(ascii: "\"") || name[index] == UInt8(ascii: "\\") {
+        text.append(byte: UInt8(ascii: "\\"))
+      }
       text.append(byte: name[index])
     }
     text.append("\"")

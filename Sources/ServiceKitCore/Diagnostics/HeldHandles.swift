@@ -42,7 +42,9 @@ enum HeldHandles {
       let cell = slot.pointee.cell.load(ordering: .relaxed)
       guard slot.pointee.container.load(ordering: .relaxed) == identity, let cell else { return }
       if instances != nil {
-        guard let instance = slot.pointee.instance.load(ordering: .relaxed), wanted.position(instance) != nil else { return }
+        guard let instance = slot.pointee.instance.load(ordering: .relaxed), wanted.position(instance) != nil else {
+          return
+        }
       }
       // Released and taken again meanwhile: then what was read may belong to two leases.
       guard slot.pointee.state.load(ordering: .acquiring) & ~Token.indexMask == state & ~Token.indexMask else { return }

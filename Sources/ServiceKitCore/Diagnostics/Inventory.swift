@@ -34,7 +34,9 @@ struct Inventory {
       defaultScope = container.settings.defaultScope
       pushes = container.frames.count
       container.table.pointee.forEach { cell in
-        guard cell.pointee.state.hasRegistration || cell.pointee.liveInstances.load(ordering: .relaxed) > 0 else { return }
+        guard cell.pointee.state.hasRegistration || cell.pointee.liveInstances.load(ordering: .relaxed) > 0 else {
+          return
+        }
         cells.append(cell)
         keys.append(Inventory.key(cell, leases[cell] ?? HeldHandles.Counts(), defaultScope: defaultScope))
       }
@@ -73,7 +75,9 @@ struct Inventory {
   }
 
   private static func precedes(_ left: ByteView, _ right: ByteView) -> Bool {
-    for index in 0..<min(left.count, right.count) where left[index] != right[index] { return left[index] < right[index] }
+    for index in 0..<min(left.count, right.count) where left[index] != right[index] {
+      return left[index] < right[index]
+    }
     return left.count < right.count
   }
 }

@@ -12,7 +12,8 @@ package final class Trace {
 
   func tell(_ winner: Winner, _ provision: Resolve.Provision, depth: Int) {
     let kind =
-      !provision.isNew ? SVK_TRACE_CACHE : winner.registration.context == nil ? SVK_TRACE_REGISTRATION : SVK_TRACE_CONTEXT
+      !provision.isNew
+      ? SVK_TRACE_CACHE : winner.registration.context == nil ? SVK_TRACE_REGISTRATION : SVK_TRACE_CONTEXT
     tell(kind, depth, winner.cell.keyCString, provision.resolved.value)
   }
 

@@ -5,7 +5,10 @@ package struct WorkerThread {
   private var identity: pthread_t
 
   /// Starts `body` with `context`. Nil when the system refuses a thread.
-  package init?(_ context: UnsafeMutableRawPointer, body: @escaping @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?) {
+  package init?(
+    _ context: UnsafeMutableRawPointer,
+    body: @escaping @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
+  ) {
     var all = sigset_t()
     var previous = sigset_t()
     sigfillset(&all)

@@ -105,7 +105,9 @@ extension UnsafeMutablePointer where Pointee == Cell {
   }
 
   /// The key as a C string.
-  var keyCString: UnsafePointer<CChar> { UnsafePointer((UnsafeRawPointer(self) + MemoryLayout<Cell>.size).assumingMemoryBound(to: CChar.self)) }
+  var keyCString: UnsafePointer<CChar> {
+    UnsafePointer((UnsafeRawPointer(self) + MemoryLayout<Cell>.size).assumingMemoryBound(to: CChar.self))
+  }
 
   /// Notes, for the descriptions, that a factory of this key required `key`. No lock where it is known already.
   func noteRequirement(of key: ByteView) {

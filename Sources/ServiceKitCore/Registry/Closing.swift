@@ -13,7 +13,11 @@ package enum Closing {
     }
     guard let container = TokenTable.object(token, .container, Container.self),
       TokenTable.withdraw(token, .container)
-    else { throw Failure(SVK_INVALID_HANDLE) { $0.append("svk_container_destroy: no such container, or it is destroyed already") } }
+    else {
+      throw Failure(SVK_INVALID_HANDLE) {
+        $0.append("svk_container_destroy: no such container, or it is destroyed already")
+      }
+    }
     let isParent = container.lock.withLock {
       container.isClosed = true
       container.isTransparent.store(false, ordering: .sequentiallyConsistent)

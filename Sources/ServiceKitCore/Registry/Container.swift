@@ -79,7 +79,9 @@ package final class Container: @unchecked Sendable {
   func sees(_ ancestor: Container) -> Bool {
     var container = self
     while container !== ancestor {
-      guard container.isTransparent.load(ordering: .sequentiallyConsistent), let next = container.parent else { return false }
+      guard container.isTransparent.load(ordering: .sequentiallyConsistent), let next = container.parent else {
+        return false
+      }
       container = next
     }
     return true

@@ -50,7 +50,9 @@ package final class ContextList: Sendable {
         if KeyRules.isGood(name) {
           names.append(OwnedBytes(name))
         } else {
-          Log.write(SVK_LOG_WARNING) { $0.append("SERVICEKIT_CONTEXT has a name that is against the rules; it is passed over") }
+          Log.write(SVK_LOG_WARNING) {
+            $0.append("SERVICEKIT_CONTEXT has a name that is against the rules; it is passed over")
+          }
         }
       }
     }

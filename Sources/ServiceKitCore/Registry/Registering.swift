@@ -121,7 +121,9 @@ extension Container {
   func change(_ body: () throws(Failure) -> Void) throws(Failure) {
     try lock.withLock { () throws(Failure) in
       guard !isClosed else {
-        throw Failure(SVK_INVALID_HANDLE) { $0.append("the container is being destroyed; nothing can be changed in it any more") }
+        throw Failure(SVK_INVALID_HANDLE) {
+          $0.append("the container is being destroyed; nothing can be changed in it any more")
+        }
       }
       try body()
     }

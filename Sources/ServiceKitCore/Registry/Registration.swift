@@ -17,7 +17,8 @@ package final class Registration {
   package let context: OwnedBytes?
 
   package init(
-    create: @escaping svk_create_fn, destroy: svk_destroy_fn?, userData: UserData, scope: ScopeKind, customScope: CustomScope?, timeToLive: UInt64,
+    create: @escaping svk_create_fn, destroy: svk_destroy_fn?, userData: UserData, scope: ScopeKind,
+    customScope: CustomScope?, timeToLive: UInt64,
     cachesByParameter: Bool, type: OwnedBytes?, requiredKeys: [OwnedBytes], context: OwnedBytes?
   ) {
     self.create = create

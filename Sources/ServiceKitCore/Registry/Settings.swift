@@ -51,7 +51,9 @@ final class Surroundings {
 
   /// Those of a container, gathered anew only after something changed. With no lock held.
   static func of(_ container: Container) -> Surroundings {
-    if let known = container.lock.withLock({ container.surroundings }), known.version == Answers.version { return known }
+    if let known = container.lock.withLock({ container.surroundings }), known.version == Answers.version {
+      return known
+    }
     let new = Surroundings(of: container)
     container.lock.withLock { container.surroundings = new }
     return new

@@ -82,12 +82,15 @@ enum BuildWait {
   }
 
   /// The cycle in words, told to every other thread of it too; nil if there is none.
-  private static func cycle(closedBy thread: UnsafeMutablePointer<ThreadRecord>, waitingFor build: Build) -> OwnedBytes? {
+  private static func cycle(closedBy thread: UnsafeMutablePointer<ThreadRecord>, waitingFor build: Build) -> OwnedBytes?
+  {
     var chain: [Build] = [build]
     while chain.last!.thread != thread {
       // A thread that has been told of a cycle, or whose build has ended, only has to wake up.
       let other = chain.last!.thread
-      guard other.pointee.wait.cycle == nil, let next = other.pointee.wait.build, next.outcome == nil else { return nil }
+      guard other.pointee.wait.cycle == nil, let next = other.pointee.wait.build, next.outcome == nil else {
+        return nil
+      }
       chain.append(next)
     }
     // From our own factory at the end of the chain, over what we are in the middle of, to the one that we wait for,

@@ -25,7 +25,8 @@ enum Builder {
       let home = storage ?? Storage(container: container, cell: winner.cell)
       let instance = Instance.create(
         value: value, container: storage == nil ? winner.owner : home.container, cell: home.cell,
-        registration: winner.registration, scope: winner.scope, parameter: request.parameter, dependencies: dependencies)
+        registration: winner.registration, scope: winner.scope, parameter: request.parameter, dependencies: dependencies
+      )
       guard let build, let storage else {
         instance.pointee.becomeCounted()
         return Resolved(lease: Instance.lease(instance, marks: request.marks, on: thread), value: value)
@@ -91,7 +92,8 @@ enum Builder {
     let isLibrarys = status > SVK_OK && status <= SVK_SYSTEM_ERROR
     let isOwn = status >= SVK_FACTORY_ERROR_BASE
     // If it was found by a call that the factory made, that call's words say more.
-    if isLibrarys || isOwn, thread.pointee.lastError.count != failuresBefore, thread.pointee.lastError.status == status {
+    if isLibrarys || isOwn, thread.pointee.lastError.count != failuresBefore, thread.pointee.lastError.status == status
+    {
       return passedOn(status, key, on: thread)
     }
     return Failure(isLibrarys || isOwn ? status : SVK_FACTORY_FAILED) { text in
@@ -107,7 +109,9 @@ enum Builder {
       } else {
         text.append("\" answered ")
         text.append(Int64(status))
-        if !isOwn { text.append(", which is no status; return SVK_OK, or SVK_FACTORY_ERROR_BASE or more for failures of your own") }
+        if !isOwn {
+          text.append(", which is no status; return SVK_OK, or SVK_FACTORY_ERROR_BASE or more for failures of your own")
+        }
       }
     }
   }

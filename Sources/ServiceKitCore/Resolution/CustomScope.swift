@@ -29,7 +29,8 @@ package final class CustomScope {
   package static func named(_ token: Token) throws(Failure) -> CustomScope {
     guard let scope = TokenTable.object(token, .scope, CustomScope.self) else {
       throw Failure(SVK_INVALID_HANDLE) { text in
-        text.append("svk_factory_options.custom_scope is no scope, or destroyed already; make one with svk_scope_create")
+        text.append(
+          "svk_factory_options.custom_scope is no scope, or destroyed already; make one with svk_scope_create")
       }
     }
     return scope

@@ -30,7 +30,9 @@ enum GraphScope {
       let instance = entry.instance
       guard instance.pointee.cell == winner.cell, entry.container == identity(request.container) else { continue }
       guard instance.pointee.registration === winner.registration else { continue }
-      if !winner.registration.cachesByParameter || instance.pointee.parameter == request.parameterView { return instance }
+      if !winner.registration.cachesByParameter || instance.pointee.parameter == request.parameterView {
+        return instance
+      }
     }
     return nil
   }

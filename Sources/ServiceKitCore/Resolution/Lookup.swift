@@ -6,7 +6,8 @@ extension Resolve {
   package static func handle(_ container: Token, _ key: KeyView) throws(Failure) -> Token {
     let thread = ThreadRecord.current
     if let ready = ready(key, on: thread, marks: 0, in: { TokenTable.peek(container, .container, Container.self) }) {
-      return ready.lease }
+      return ready.lease
+    }
     return try search(Request(container: try open(container), key: key), on: thread).lease
   }
 
@@ -14,7 +15,8 @@ extension Resolve {
     _ container: Token, _ key: KeyView, parameter: ByteView, type: ByteView?
   ) throws(Failure) -> Token {
     if let type { try KeyRules.check(type, "type") }
-    let request = Request(container: try open(container), key: key, parameter: OwnedBytes(unlessEmpty: parameter), type: type)
+    let request = Request(
+      container: try open(container), key: key, parameter: OwnedBytes(unlessEmpty: parameter), type: type)
     return try search(request, on: ThreadRecord.current).lease
   }
 

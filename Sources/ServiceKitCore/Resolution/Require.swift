@@ -20,7 +20,8 @@ package enum Require {
     } else {
       resolved = try Resolve.search(
         Request(
-          container: frame.pointee.container, key: view, parameter: OwnedBytes(unlessEmpty: parameter), marks: LeaseSlot.Mark.dependency),
+          container: frame.pointee.container, key: view, parameter: OwnedBytes(unlessEmpty: parameter),
+          marks: LeaseSlot.Mark.dependency),
         on: thread)
     }
     frame.pointee.dependencies.append(resolved.lease)

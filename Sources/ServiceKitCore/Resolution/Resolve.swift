@@ -40,7 +40,10 @@ package enum Resolve {
     guard var current = container() else { return nil }
     while true {
       let (cell, parent) = current._withUnsafeGuaranteedRef { container in
-        (container.table.pointee.find(key), container.isTransparent.load(ordering: .sequentiallyConsistent) ? container.parentReference : nil)
+        (
+          container.table.pointee.find(key),
+          container.isTransparent.load(ordering: .sequentiallyConsistent) ? container.parentReference : nil
+        )
       }
       if let cell {
         guard cell.pointee.hitVersion.load(ordering: .acquiring) == version,
@@ -75,13 +78,16 @@ package enum Resolve {
       offer(provision, request, winner, surroundings, version: version)
       if let decorator = surroundings.decorator(of: request.key, askedOf: request.container) {
         Callback.run {
-          decorator.function(provision.resolved.value, winner.cell.keyCString, provision.isNew ? 1 : 0, decorator.userData.pointer)
+          decorator.function(
+            provision.resolved.value, winner.cell.keyCString, provision.isNew ? 1 : 0, decorator.userData.pointer)
         }
       }
-      surroundings.trace(askedOf: request.container)?.tell(winner, provision, depth: thread.pointee.resolution.depth - 1)
+      surroundings.trace(askedOf: request.container)?.tell(
+        winner, provision, depth: thread.pointee.resolution.depth - 1)
       return provision.resolved
     } catch {
-      surroundings.trace(askedOf: request.container)?.tellFailure(request.key.bytes, depth: thread.pointee.resolution.depth - 1)
+      surroundings.trace(askedOf: request.container)?.tellFailure(
+        request.key.bytes, depth: thread.pointee.resolution.depth - 1)
       throw error
     }
   }
@@ -119,7 +125,9 @@ package enum Resolve {
       let cell = winner.cell
       // Anything may have changed since the registration was found. What changes a key under this lock, clears `hit`;
       // so it must be seen here that the registration is still the one, and the instance still cached.
-      guard !winner.owner.isClosed, cell.pointee.state.winner(surroundings.contexts) === winner.registration else { return }
+      guard !winner.owner.isClosed, cell.pointee.state.winner(surroundings.contexts) === winner.registration else {
+        return
+      }
       guard winner.scope == .singleton || cell.pointee.state.cached == instance else { return }
       cell.pointee.hit.store(nil, ordering: .sequentiallyConsistent)
       cell.pointee.hitVersion.store(version, ordering: .sequentiallyConsistent)
@@ -149,7 +157,9 @@ struct Winner {
           isClosed = true
           return nil
         }
-        guard let cell = container.table.pointee.find(request.key), cell.pointee.state.hasRegistration else { return nil }
+        guard let cell = container.table.pointee.find(request.key), cell.pointee.state.hasRegistration else {
+          return nil
+        }
         knowsKey = true
         if surroundings.demandsTest, !cell.pointee.state.hasTest { return nil }
         guard let registration = cell.pointee.state.winner(surroundings.contexts) else { return nil }

@@ -21,7 +21,9 @@ enum Retirement {
         // A counted lease's instance may end at any moment, and is never one of ours. The others' instances cannot:
         // they are retired first, under the lock that is held here, and then their leases are marked.
         guard state & LeaseSlot.Mark.counted == 0 else { return }
-        guard let instance = slot.pointee.instance.load(ordering: .relaxed), held.position(instance) != nil else { return }
+        guard let instance = slot.pointee.instance.load(ordering: .relaxed), held.position(instance) != nil else {
+          return
+        }
         var state = state
         while state & LeaseSlot.Mark.counted == 0 {
           let (exchanged, now) = slot.pointee.state.compareExchange(

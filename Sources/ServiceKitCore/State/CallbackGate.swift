@@ -88,6 +88,11 @@ struct CallbackGate: ~Copyable {
       .exchanged
   }
 
+  /// Nothing of the program's was kept, after all. False when somebody has begun the end already.
+  func abandon() -> Bool {
+    ending.compareExchange(expected: Ending.none, desired: Ending.done, ordering: .acquiringAndReleasing).exchanged
+  }
+
   func freeUserData() {
     if let userDataFree { Callback.run { userDataFree(userData) } }
   }

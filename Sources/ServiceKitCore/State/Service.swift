@@ -71,19 +71,21 @@ package final class Service: DeliveryTarget {
       stream.begin(hasWork: hasWork, runsStart: runsStart, on: ThreadRecord.current)
     case .hasReader:
       stream.lock.unlock()
-      throw service.abandon(publish, because: SVK_ALREADY_EXISTS)
+      try service.abandon(publish, because: SVK_ALREADY_EXISTS)
     case .destroyed:
       stream.lock.unlock()
-      throw service.abandon(publish, because: SVK_INVALID_HANDLE)
+      try service.abandon(publish, because: SVK_INVALID_HANDLE)
     }
   }
 
   /// Undoes a creation that failed: nothing of the program's was kept.
-  private func abandon(_ publish: (Token) -> Void, because status: Int32) -> Failure {
+  private func abandon(_ publish: (Token) -> Void, because status: Int32) throws(Failure) {
+    // Unless its dispatcher's end, or a thread that read the token, has ended it as any other.
+    guard gate.abandon() else { return }
     publish(Token(word: 0))
     _ = TokenTable.withdraw(token, .service)
     executor?.leave(self)
-    return Failure(status) { text in
+    throw Failure(status) { text in
       if status == SVK_ALREADY_EXISTS {
         text.append("the stream has, or had, a service, and can have only one; observe that one instead")
       } else {

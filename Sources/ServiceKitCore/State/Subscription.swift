@@ -103,8 +103,10 @@ extension Service {
     case .entered: break
     case .isBehind: subscription.catchUp()
     case .serviceIsClosed:
-      guard TokenTable.withdraw(subscription.token, .subscription) else { return }
+      // Unless its dispatcher's end, or a thread that read the token, has ended it as any other.
+      guard subscription.gate.abandon() else { return }
       publish(Token(word: 0))
+      _ = TokenTable.withdraw(subscription.token, .subscription)
       subscription.executor?.leave(subscription)
       throw Failure(SVK_INVALID_HANDLE) { text in text.append("the service was closed") }
     }
