@@ -25,6 +25,9 @@ struct Inventory {
   var pushes = 0
 
   init(of container: Container) {
+    // So that the cells stay.
+    container.activity.begin()
+    defer { Closing.end(container) }
     let surroundings = Surroundings.of(container)
     contexts = surroundings.contexts
     isStrict = surroundings.isStrict

@@ -42,10 +42,14 @@ package final class EventSignal {
   /// Makes the descriptor unreadable. What became ready before this call must be looked for after it.
   package func clear() {
     followFork()
-    guard isSet.load(ordering: .sequentiallyConsistent) else { return }
     // The flag says that a write was made or is about to be: read until it came, or the descriptor would stay readable.
-    // The flag falls last: a set() in between writes nothing, and its work is found by whoever clears.
+    // The flag falls last: a set() in between writes nothing, and its work is found by whoever clears. Without the flag
+    // there may still be something to read: setAgain() may have written before the set() that raised the flag did.
     var buffer: UInt64 = 0
+    guard isSet.load(ordering: .sequentiallyConsistent) else {
+      _ = read(readEnd.load(ordering: .relaxed), &buffer, 8)
+      return
+    }
     while read(readEnd.load(ordering: .relaxed), &buffer, 8) != 8 {
       guard SystemError.current == EAGAIN || SystemError.current == EINTR else { break }
       yieldProcessor()

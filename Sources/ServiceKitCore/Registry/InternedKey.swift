@@ -1,4 +1,5 @@
 import CPlatform
+import Synchronization
 
 /// A key that the program will use again and again: its hash is computed and its name checked once. Never freed.
 struct InternedKey {
@@ -12,7 +13,7 @@ struct InternedKey {
 /// All interned keys of the process.
 package enum InternedKeys {
   private nonisolated(unsafe) static let lock = Lock()
-  private nonisolated(unsafe) static let keys = SlotDirectory<UnsafeMutablePointer<InternedKey>?>()
+  private nonisolated(unsafe) static let keys = SlotDirectory<Atomic<UnsafeMutablePointer<InternedKey>?>>()
   /// Guarded by `lock`, as all below.
   private nonisolated(unsafe) static var buckets: [UnsafeMutablePointer<InternedKey>?] = []
   private nonisolated(unsafe) static var count = 0
@@ -33,18 +34,17 @@ package enum InternedKeys {
       key.initialize(to: InternedKey(name: OwnedBytes(name), hash: hash, index: index, next: buckets[bucket]))
       buckets[bucket] = key
       count += 1
-      keys.element(count)!.pointee = key
+      keys.element(count)!.pointee.store(key, ordering: .releasing)
       return index
     }
     return Token(kind: .key, generation: generation, index: index)
   }
 
-  /// The key behind a token, nil for any other word. Reads without a lock: the program got the token after the key
-  /// was written, and a forged one finds either a whole key or none.
+  /// The key behind a token, nil for any other word.
   @inline(__always)
   package static func key(_ token: Token) -> KeyView? {
     guard token.word & ~Token.indexMask == Token(kind: .key, generation: generation, index: 0).word,
-      let key = keys.element(token.index)?.pointee
+      let key = keys.element(token.index)?.pointee.load(ordering: .acquiring)
     else { return nil }
     return KeyView(key)
   }

@@ -10,6 +10,9 @@ extension Container {
 
   /// Brings back what the last push saved, and retires the instances that came since.
   package func pop() throws(Failure) {
+    // So that the cells whose held handles are logged stay.
+    activity.begin()
+    defer { Closing.end(self) }
     var leftovers = Leftovers()
     var since: [UnsafeMutablePointer<Instance>] = []
     try change { () throws(Failure) in

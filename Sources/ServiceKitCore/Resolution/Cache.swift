@@ -65,9 +65,7 @@ enum Cache {
         let lease = Instance.lease(instance, marks: request.marks, on: thread)
         return .give(Resolved(lease: lease, value: instance.pointee.value))
       }
-      storage.container.willChange(cell)
-      cell.pointee.state.uncache(instance)
-      leftovers.retire(instance)
+      displace(instance, in: storage, &leftovers)
     }
     var each = cell.pointee.builds
     while let build = each {
@@ -83,6 +81,17 @@ enum Cache {
     build.next = cell.pointee.builds
     cell.pointee.builds = build
     return .build(build)
+  }
+
+  /// Takes an instance out of its cell, with the lock held.
+  private static func displace(
+    _ instance: UnsafeMutablePointer<Instance>, in storage: Builder.Storage, _ leftovers: inout Leftovers
+  ) {
+    storage.container.willChange(storage.cell)
+    storage.cell.pointee.state.uncache(instance)
+    leftovers.retire(instance)
+    // Cells of the containers that asked hold a singleton ready, too.
+    if storage.container === Container.ofSingletons { Answers.change() }
   }
 
   /// Whether a cached instance may still be given; if not, it makes room for a new one.
@@ -158,8 +167,7 @@ enum Cache {
       } else {
         storage.container.willChange(cell)
         if let old = cell.pointee.state.instance(for: instance.pointee.parameter, byParameter: byParameter) {
-          cell.pointee.state.uncache(old)
-          leftovers.retire(old)
+          displace(old, in: storage, &leftovers)
         }
         if build.registration.timeToLive > 0 { instance.pointee.lastUse = Clock.now() }
         cell.pointee.state.cache(instance, byParameter: byParameter)

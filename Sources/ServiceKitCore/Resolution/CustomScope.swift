@@ -77,24 +77,27 @@ package final class CustomScope {
 
   private func clear() {
     var leftovers = Leftovers()
-    while let (container, cell, instance) = takeFirst() {
+    while let container = lock.withLock({ first?.pointee.container }) {
       container.lock.withLock {
-        // It may have been retired, even freed, in between; then the cell does not hold it, nor does a pop bring it.
-        guard cell.pointee.state.holds(instance) || cell.pointee.isSaved(instance) else { return }
-        cell.pointee.hit.store(nil, ordering: .sequentiallyConsistent)
-        cell.pointee.state.uncache(instance)
-        cell.pointee.forgetSaved(instance)
-        leftovers.retire(instance)
+        while let instance = takeFirst(of: container) {
+          let cell = instance.pointee.cell
+          cell.pointee.hit.store(nil, ordering: .sequentiallyConsistent)
+          cell.pointee.state.uncache(instance)
+          cell.pointee.forgetSaved(instance)
+          leftovers.retire(instance)
+        }
       }
     }
     leftovers.letGo()
   }
 
-  private func takeFirst() -> (Container, UnsafeMutablePointer<Cell>, UnsafeMutablePointer<Instance>)? {
+  /// The first instance, if it is one of a container whose lock is held: then it is alive, because an instance is
+  /// retired with that lock held, and leaves the list as it is.
+  private func takeFirst(of container: Container) -> UnsafeMutablePointer<Instance>? {
     lock.withLock {
-      guard let instance = first else { return nil }
+      guard let instance = first, instance.pointee.container === container else { return nil }
       unlink(&instance.pointee.links)
-      return (instance.pointee.container, instance.pointee.cell, instance)
+      return instance
     }
   }
 }

@@ -56,7 +56,8 @@ package final class Dispatcher: Executor {
 
   /// Makes the descriptor unreadable unless a wake is to be told of. With the lock held.
   private func clearSignal() {
-    guard !isWoken.load(ordering: .sequentiallyConsistent) else { return }
+    // Who waits must see the end, too.
+    guard !hasEnded, !isWoken.load(ordering: .sequentiallyConsistent) else { return }
     signal.clear()
     // A wake in between may have found the signal set, and relied on it.
     if isWoken.load(ordering: .sequentiallyConsistent) { signal.set() }
