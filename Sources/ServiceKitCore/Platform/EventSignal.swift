@@ -40,24 +40,20 @@ package final class EventSignal {
   }
 
   /// Makes the descriptor unreadable. What became ready before this call must be looked for after it.
+  ///
+  /// The flag falls first, so that a set() from then on writes. If one did so before the read, the read took its signal
+  /// along, and it is given anew. A set() whose write is still to come makes the descriptor readable a little late, and
+  /// at worst once for nothing.
   package func clear() {
     followFork()
-    // The flag says that a write was made or is about to be: read until it came, or the descriptor would stay readable.
-    // The flag falls last: a set() in between writes nothing, and its work is found by whoever clears. Without the flag
-    // there may still be something to read: setAgain() may have written before the set() that raised the flag did.
+    isSet.store(false, ordering: .sequentiallyConsistent)
     var buffer: UInt64 = 0
-    guard isSet.load(ordering: .sequentiallyConsistent) else {
+    #if os(Linux)
       _ = read(readEnd.load(ordering: .relaxed), &buffer, 8)
-      return
-    }
-    while read(readEnd.load(ordering: .relaxed), &buffer, 8) != 8 {
-      guard SystemError.current == EAGAIN || SystemError.current == EINTR else { break }
-      yieldProcessor()
-    }
-    #if !os(Linux)
+    #else
       while read(readEnd.load(ordering: .relaxed), &buffer, 8) > 0 {}
     #endif
-    isSet.store(false, ordering: .sequentiallyConsistent)
+    if isSet.load(ordering: .sequentiallyConsistent) { writeOne() }
   }
 
   private func writeOne() {
