@@ -26,7 +26,7 @@ void display_open(display *self, const char *title) {
 
 int display_close(display *self) {
   if (self->bars)
-    fputs("\033[?25h", stdout);
+    fputs("\r\033[K\033[?25h", stdout); /* the cursor again, and no "^C" */
   return fflush(stdout) == 0 && !ferror(stdout);
 }
 

@@ -33,7 +33,7 @@ static svk_status take(sampler *self, load_state *state) {
   return status;
 }
 
-/* Runs on the ticker's thread. Who observes the sampler is called on the thread that he chose. */
+/* Runs on the ticker's thread. Each observer is called on the thread that it chose. */
 static int tick(void *argument) {
   sampler *self = argument;
   load_state state = { 0 };
@@ -59,8 +59,10 @@ static svk_status start(svk_service *service, int64_t interval_ns) {
 static void sampler_free(sampler *self) {
   if (ticker_free(self->ticker)) /* first: after this nobody sends any more */
     self->log->write(self->log, "the sampler has ended");
-  svk_stream_destroy(self->stream);
-  svk_service_close(self->service);
+  if (self->stream)
+    svk_stream_destroy(self->stream);
+  if (self->service)
+    svk_service_close(self->service);
   if (self->opened)
     self->source->close(self->opened);
   free(self);

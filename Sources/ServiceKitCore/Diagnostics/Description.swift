@@ -131,33 +131,39 @@ package enum Description {
   /// Names have no control characters, so that quotes and backslashes are all there is to escape, in DOT as in JSON.
   private static func appendQuoted(_ name: ByteView, to text: inout Text) {
     text.append("\"")
+    appendEscaped(name, to: &text)
+    text.append("\"")
+  }
+
+  private static func appendEscaped(_ names: [OwnedBytes], to text: inout Text) {
+    for index in names.indices {
+      if index > 0 { text.append(", ") }
+      appendEscaped(names[index].view, to: &text)
+    }
+  }
+
+  private static func appendEscaped(_ name: ByteView, to text: inout Text) {
     for index in 0..<name.count {
       if name[index] == UInt8(ascii: "\"") || name[index] == UInt8(ascii: "\\") {
         text.append(byte: UInt8(ascii: "\\"))
       }
       text.append(byte: name[index])
     }
-    text.append("\"")
   }
 
   // MARK: - DOT
 
   private static func writeDOT(_ inventory: Inventory, _ text: inout Text) {
-    text.append("digraph container {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n")
+    text.append("digraph container {\n  label=\"contexts: ")
+    appendEscaped(inventory.contexts.names, to: &text)
+    text.append("\";\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n")
     for key in inventory.keys {
       text.append("  ")
       appendQuoted(key.name.view, to: &text)
       text.append(" [label=<")
       appendHTML(key.name.view, to: &text)
-      text.append("<br/><font point-size=\"10\">")
-      text.append(key.scope.name)
-      text.append(", ")
-      text.append(Int64(key.liveInstances))
-      text.append(" live, ")
-      text.append(Int64(key.handles + key.dependencies))
-      text.append(key.handles + key.dependencies == 1 ? " lease" : " leases")
-      text.append("</font>>")
-      text.append(key.isCached ? ", penwidth=2];\n" : "];\n")
+      writeDOTDetails(key, &text)
+      text.append(key.isCached ? ">, penwidth=2];\n" : ">];\n")
     }
     for key in inventory.keys {
       for requirement in key.requirements {
@@ -169,6 +175,25 @@ package enum Description {
       }
     }
     text.append("}\n")
+  }
+
+  /// The lines under a key's name.
+  private static func writeDOTDetails(_ key: Inventory.Key, _ text: inout Text) {
+    text.append("<br/><font point-size=\"10\">")
+    if let type = key.type {
+      appendHTML(type.view, to: &text)
+      text.append("<br/>")
+    }
+    text.append(key.scope.name)
+    for context in key.contextual {
+      text.append(", ")
+      appendHTML(context.context!.view, to: &text)
+    }
+    text.append("<br/>")
+    text.append(Int64(key.liveInstances))
+    text.append(" live, ")
+    text.append(Int64(key.handles + key.dependencies))
+    text.append(key.handles + key.dependencies == 1 ? " lease</font>" : " leases</font>")
   }
 
   private static func appendHTML(_ name: ByteView, to text: inout Text) {
