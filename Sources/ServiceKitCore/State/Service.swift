@@ -55,8 +55,7 @@ package final class Service: DeliveryTarget {
     let executor = try Executor.choose(delivery)
     let stream = options.stream ?? Stream.ended()
     let service = Service(options, stream: stream, callbacks: callbacks, executor: executor)
-    try executor?.join(service)
-    service.token = TokenTable.add(.service, service)
+    try service.join()
     publish(service.token)
 
     stream.lock.lock()
@@ -75,6 +74,17 @@ package final class Service: DeliveryTarget {
     case .destroyed:
       stream.lock.unlock()
       try service.abandon(publish, because: SVK_INVALID_HANDLE)
+    }
+  }
+
+  /// Gets its token, and then becomes known to its executor, which may end it from then on.
+  private func join() throws(Failure) {
+    token = TokenTable.add(.service, self)
+    do {
+      try executor?.join(self)
+    } catch {
+      _ = TokenTable.withdraw(token, .service)
+      throw error
     }
   }
 

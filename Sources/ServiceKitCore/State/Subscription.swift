@@ -97,8 +97,8 @@ extension Service {
   /// Begins to observe. `publish` gets the token before any callback runs, and token 0 when this fails after that.
   package func observe(_ observation: Observation, publish: (Token) -> Void) throws(Failure) {
     let subscription = try Subscription.make(self, observation)
-    try subscription.executor?.join(subscription)
-    subscription.publish(publish)
+    try subscription.join()
+    publish(subscription.token)
     switch subscription.enter(beginsWithCurrent: observation.beginsWithCurrent) {
     case .entered: break
     case .isBehind: subscription.catchUp()
@@ -132,9 +132,15 @@ extension Subscription {
       signal: signal)
   }
 
-  fileprivate func publish(_ publish: (Token) -> Void) {
+  /// Gets its token, and then becomes known to its executor, which may end it from then on.
+  fileprivate func join() throws(Failure) {
     token = TokenTable.add(.subscription, self)
-    publish(token)
+    do {
+      try executor?.join(self)
+    } catch {
+      _ = TokenTable.withdraw(token, .subscription)
+      throw error
+    }
   }
 
   fileprivate enum Entry {

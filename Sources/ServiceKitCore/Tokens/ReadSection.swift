@@ -5,12 +5,13 @@ import Synchronization
 /// Whoever takes something out of such a structure calls ``waitForOthers()`` before freeing it: from then on no thread
 /// is still on its way to it. Nothing inside a section waits, allocates or calls the program.
 enum ReadSection {
-  /// The loads by which a section reaches what may be unlinked must be sequentially consistent, as this store is:
-  /// either they see that it is gone, or `waitForOthers` sees the section.
+  /// Between this mark and the section's loads stands the light side of an ``AsymmetricFence``, whose heavy side is in
+  /// ``waitForOthers()``: either the loads see that something is gone, or `waitForOthers` sees the section.
   @inline(__always)
   static func enter(_ thread: UnsafeMutablePointer<ThreadRecord>) {
     let count = thread.pointee.section.load(ordering: .relaxed)
-    thread.pointee.section.store(count &+ 1, ordering: .sequentiallyConsistent)
+    thread.pointee.section.store(count &+ 1, ordering: .relaxed)
+    AsymmetricFence.light()
   }
 
   @inline(__always)
@@ -21,8 +22,9 @@ enum ReadSection {
 
   /// Returns when every section that was open at the call has been left.
   static func waitForOthers() {
+    AsymmetricFence.heavy()
     ThreadRecord.forEach { record in
-      let seen = record.pointee.section.load(ordering: .sequentiallyConsistent)
+      let seen = record.pointee.section.load(ordering: .acquiring)
       guard seen & 1 == 1 else { return }
       while record.pointee.section.load(ordering: .acquiring) == seen { yieldProcessor() }
     }

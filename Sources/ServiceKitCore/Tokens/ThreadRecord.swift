@@ -43,6 +43,7 @@ struct ThreadRecord: ~Copyable {
   private nonisolated(unsafe) static let first = Atomic<UnsafeMutablePointer<ThreadRecord>?>(nil)
 
   private static let threadLocal: ThreadLocal = {
+    AsymmetricFence.prepare()
     return ThreadLocal { pointer in
       guard let pointer else { return }
       let record = pointer.assumingMemoryBound(to: ThreadRecord.self)
