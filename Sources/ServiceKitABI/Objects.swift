@@ -20,10 +20,7 @@ func with<Object: AnyObject>(
 func withdraw<Object: AnyObject>(
   _ pointer: OpaquePointer?, _ kind: Token.Kind, _ type: Object.Type
 ) throws(Failure) -> Object {
-  let token = Token(pointer)
-  guard let object = TokenTable.object(token, kind, type), TokenTable.withdraw(token, kind) else {
-    throw Failure.noSuch(kind)
-  }
+  guard let object = TokenTable.take(Token(pointer), kind, type) else { throw Failure.noSuch(kind) }
   return object
 }
 

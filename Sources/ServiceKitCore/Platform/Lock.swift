@@ -7,14 +7,15 @@ package struct Lock: ~Copyable {
   fileprivate let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
   package init() {
-    mutex = .allocate(capacity: 1)
-    mutex.initialize(to: pthread_mutex_t())
+    // Not `allocate`, which takes several times as long: there is a lock in every subscription.
+    guard let memory = malloc(MemoryLayout<pthread_mutex_t>.size) else { abort() }
+    mutex = memory.initializeMemory(as: pthread_mutex_t.self, to: pthread_mutex_t())
     pthread_mutex_init(mutex, nil)
   }
 
   deinit {
     pthread_mutex_destroy(mutex)
-    mutex.deallocate()
+    free(mutex)
   }
 
   package func lock() { pthread_mutex_lock(mutex) }

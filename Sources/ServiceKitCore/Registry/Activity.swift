@@ -11,6 +11,9 @@ package struct Activity: ~Copyable {
 
   var isGoingOn: Bool { state.load(ordering: .sequentiallyConsistent) & (Activity.closing - 1) != 0 }
 
+  /// Whether nothing new may begin.
+  var isClosing: Bool { state.load(ordering: .acquiring) & Activity.closing != 0 }
+
   func begin() { state.wrappingAdd(1, ordering: .sequentiallyConsistent) }
 
   /// True for the one caller that must now take the container down.

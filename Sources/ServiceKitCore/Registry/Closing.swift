@@ -18,13 +18,15 @@ package enum Closing {
         $0.append("svk_container_destroy: no such container, or it is destroyed already")
       }
     }
+    var mustTakeDown = false
     let isParent = container.lock.withLock {
       container.isClosed = true
       container.isTransparent.store(false, ordering: .sequentiallyConsistent)
+      mustTakeDown = container.activity.close()
       return container.isParent
     }
     if isParent { Answers.change() }
-    if container.activity.close() {
+    if mustTakeDown {
       takeDown(container)
       return true
     }

@@ -15,7 +15,7 @@ package enum Validation {
 /// A depth-first walk along declared requirements, with a path of its own rather than recursion, however deep it goes.
 private struct RequirementSearch {
   private let container: Container
-  private var done = KeySet()
+  private var visited = KeyVisits()
   private var path: [Step] = []
 
   private struct Step {
@@ -30,7 +30,7 @@ private struct RequirementSearch {
     try enter(start, requiredBy: nil)
     while let step = path.last {
       guard step.next < step.declared.requiredKeys.count else {
-        done.insert(step.key)
+        visited.set(step.key, .done)
         path.removeLast()
         continue
       }
@@ -40,7 +40,7 @@ private struct RequirementSearch {
   }
 
   private mutating func enter(_ key: OwnedBytes, requiredBy dependent: Step?) throws(Failure) {
-    if let start = path.firstIndex(where: { $0.key.view == key.view }) {
+    if visited.of(key) == .onPath, let start = path.firstIndex(where: { $0.key.view == key.view }) {
       var cycle = CyclePath()
       cycle.add(path[start...].map { $0.key.view })
       cycle.close()
@@ -60,7 +60,9 @@ private struct RequirementSearch {
       }
     }
     if let dependent { try checkLifetimes(dependent, key, declared) }
-    if !done.contains(key) { path.append(Step(key: key, declared: declared)) }
+    guard visited.of(key) == nil else { return }
+    visited.set(key, .onPath)
+    path.append(Step(key: key, declared: declared))
   }
 
   /// What lives longer would keep, or be left with, what should have ended.
@@ -101,24 +103,33 @@ private struct Declared {
   }
 }
 
-/// A set of keys, by their bytes.
-private struct KeySet {
-  private var buckets: [[OwnedBytes]] = Array(repeating: [], count: 64)
+/// How far the search is with each key it came to, by the key's bytes.
+private struct KeyVisits {
+  enum Visit { case onPath, done }
+
+  private var buckets: [[(key: OwnedBytes, visit: Visit)]] = Array(repeating: [], count: 64)
   private var count = 0
 
-  func contains(_ key: OwnedBytes) -> Bool {
-    for each in buckets[bucket(key)] where each.view == key.view { return true }
-    return false
+  func of(_ key: OwnedBytes) -> Visit? {
+    for each in buckets[bucket(key)] where each.key.view == key.view { return each.visit }
+    return nil
   }
 
-  mutating func insert(_ key: OwnedBytes) {
-    if count >= buckets.count * 2 {
-      let all = buckets
-      buckets = Array(repeating: [], count: all.count * 4)
-      for each in all { for key in each { buckets[bucket(key)].append(key) } }
+  mutating func set(_ key: OwnedBytes, _ visit: Visit) {
+    let index = bucket(key)
+    for position in buckets[index].indices where buckets[index][position].key.view == key.view {
+      buckets[index][position].visit = visit
+      return
     }
-    buckets[bucket(key)].append(key)
+    buckets[index].append((key, visit))
     count += 1
+    if count > buckets.count * 2 { grow() }
+  }
+
+  private mutating func grow() {
+    let all = buckets
+    buckets = Array(repeating: [], count: all.count * 4)
+    for bucket in all { for each in bucket { buckets[self.bucket(each.key)].append(each) } }
   }
 
   private func bucket(_ key: OwnedBytes) -> Int { Int(truncatingIfNeeded: key.view.hash & UInt64(buckets.count - 1)) }

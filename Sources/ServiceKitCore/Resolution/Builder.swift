@@ -19,6 +19,12 @@ enum Builder {
       if let build, let storage { Cache.fail(build, in: storage, failure) }
       throw failure
     }
+    // Of a container that was closed since the registration was found, no factory begins any more.
+    if winner.owner.activity.isClosing || container.activity.isClosing {
+      let failure = Winner.closed(request)
+      if let build, let storage { Cache.fail(build, in: storage, failure) }
+      throw failure
+    }
     let (outcome, dependencies) = run(request, winner, in: container, build: build, on: thread)
     switch outcome {
     case .made(let value):

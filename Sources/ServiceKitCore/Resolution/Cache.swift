@@ -57,6 +57,8 @@ enum Cache {
   ) -> Decision {
     let cell = storage.cell
     let byParameter = winner.registration.cachesByParameter
+    // It may have been closed since the registration was found.
+    if storage.container.isClosed { return .refuse(Winner.closed(request)) }
     if let scope = winner.registration.customScope, winner.scope == .custom, !scope.isUsable {
       return .refuse(destroyedScope(request, scope))
     }

@@ -27,7 +27,6 @@ struct CallbackGate: ~Copyable {
   let userData: UnsafeMutableRawPointer?
   private let userDataFree: svk_free_fn?
   private let ending = Atomic<UInt8>(Ending.none)
-  /// Guarded by the lock of ``Quiet``.
   private let waiters = Atomic<Int>(0)
 
   private enum Ending {
@@ -62,8 +61,9 @@ struct CallbackGate: ~Copyable {
     return marks.load(ordering: .acquiring) & Mark.closed != 0
   }
 
+  /// 0: the shortest way is open, and there is an `on_state`.
   @inline(__always)
-  var isUnmarked: Bool { marks.load(ordering: .acquiring) == 0 }
+  var allMarks: UInt32 { marks.load(ordering: .acquiring) }
   @inline(__always)
   var isClosedAndDirect: Bool {
     marks.load(ordering: .acquiring) & (Mark.closed | Mark.indirect) == Mark.closed
@@ -99,23 +99,22 @@ struct CallbackGate: ~Copyable {
 
   /// The end is complete. True when somebody waits for it, who then does what is left to be done.
   func finishEnd() -> Bool {
-    Quiet.lock.withLock {
-      ending.store(Ending.done, ordering: .releasing)
-      guard waiters.load(ordering: .relaxed) > 0 else { return false }
-      Quiet.changed.signalAll()
-      return true
-    }
+    // Who waits has counted itself before it looks: one of the two sees the other.
+    ending.store(Ending.done, ordering: .sequentiallyConsistent)
+    guard waiters.load(ordering: .sequentiallyConsistent) > 0 else { return false }
+    Quiet.lock.withLock { Quiet.changed.signalAll() }
+    return true
   }
 
-  var hasEnded: Bool { ending.load(ordering: .acquiring) == Ending.done }
+  var hasEnded: Bool { ending.load(ordering: .sequentiallyConsistent) == Ending.done }
 
   /// Waits for the end. Never from inside a callback.
   func waitForEnd() {
+    waiters.wrappingAdd(1, ordering: .sequentiallyConsistent)
     Quiet.lock.withLock {
-      waiters.wrappingAdd(1, ordering: .relaxed)
       while !hasEnded { Quiet.changed.wait(Quiet.lock) }
-      waiters.wrappingSubtract(1, ordering: .relaxed)
     }
+    waiters.wrappingSubtract(1, ordering: .relaxed)
   }
 }
 

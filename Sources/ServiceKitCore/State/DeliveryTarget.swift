@@ -85,6 +85,14 @@ package class DeliveryTarget {
   }
 }
 
+extension DeliveryTarget.Ending {
+  /// Completes one end.
+  func settle(mayWait: Bool) -> Int32 {
+    if needsFence { AsymmetricFence.heavy() }
+    return target.settle(mayWait: mayWait)
+  }
+}
+
 extension Array where Element == DeliveryTarget.Ending {
   /// Completes several ends with one fence: SVK_DEFERRED when a callback of any of them still runs.
   func settle(mayWait: Bool) -> Int32 {

@@ -12,7 +12,7 @@ extension Service {
   @inline(__always)
   func deliverAtOnce(_ new: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
     let stream = stream
-    guard !skipsEqual, stream.state.lost == state.lostSeen else {
+    guard !skipsEqual, stream.state.lost == state.lostSeen, !AsymmetricFence.isFull else {
       return deliver(first: new, on: thread, limit: Int.max).isClosed
     }
     let previous = state.current
@@ -23,10 +23,8 @@ extension Service {
     previous.release(on: thread)
     thread.pointee.callbackDepth &+= 1
     var view = new.view(dropped: 0)
-    var calls = 0
-    var index = 0
     if gate.onState != nil { _ = callOwn(&view, on: thread) }
-    _ = callObservers(new, &view, observers, &index, lost: 0, on: thread, limit: Int.max, &calls)
+    callEach(new, &view, observers, on: thread)
     thread.pointee.callbackDepth &-= 1
     if stream.role.giveUpUnpinned(thread) { return false }
     return deliverRest(observers, on: thread)
@@ -176,11 +174,7 @@ extension Service {
       }
       walk.index = 0
     }
-    var index = walk.index
-    let isComplete = callObservers(
-      state, &view, walk.observers, &index, lost: walk.lost, lostInAll: walk.lostInAll, on: thread, limit: limit, &calls)
-    walk.index = index
-    return isComplete
+    return callObservers(state, &view, &walk, on: thread, limit: limit, &calls)
   }
 
   /// Calls the service's own `on_state`. True when it was run.
@@ -198,40 +192,71 @@ extension Service {
     return isOpen
   }
 
-  /// Gives a state to the observers from `index` on. False when `limit` stopped it before the end.
+  /// Gives a state to all observers. Only where the light fence is one for the compiler alone.
   ///
-  /// Which observer is being called stands in `called`, and not in its gate: so that each costs one mark only. It is
+  /// Which observer is being called stands in `called`, and not in its gate, so that each costs one mark only. It is
   /// left by marking the next, and whether it was closed meanwhile is looked up after that.
   @inline(__always)
-  private func callObservers(
-    _ state: State, _ view: inout svk_state, _ observers: ObserverList.Walk, _ index: inout Int, lost: UInt64,
-    lostInAll: UInt64 = 0, on thread: UnsafeMutablePointer<ThreadRecord>, limit: Int, _ calls: inout Int
-  ) -> Bool {
-    guard index < observers.count else { return true }
-    let isFenceFull = AsymmetricFence.isFull
-    var previous: Unmanaged<Subscription>?
-    while index < observers.count, calls < limit || !observers[index]._withUnsafeGuaranteedRef({ $0.isCalledHere }) {
-      let entry = observers[index]
+  private func callEach(
+    _ state: State, _ view: inout svk_state, _ observers: ObserverList.Walk,
+    on thread: UnsafeMutablePointer<ThreadRecord>
+  ) {
+    guard var next = observers.entries, observers.count > 0 else { return }
+    let end = next + observers.count
+    var previous = next.pointee
+    while next != end {
+      let entry = next.pointee
       called.store(UInt(bitPattern: entry.toOpaque()), ordering: .releasing)
-      AsymmetricFence.light(isFull: isFenceFull)
+      AsymmetricFence.light(isFull: false)
+      entry._withUnsafeGuaranteedRef { observer in
+        let marks = observer.gate.allMarks | previous._withUnsafeGuaranteedRef { $0.gate.allMarks }
+        if marks == 0 {
+          observer.gate.onState.unsafelyUnwrapped(&view, observer.gate.userData)
+        } else {
+          previous._withUnsafeGuaranteedRef { if $0 !== observer { $0.wasCalled() } }
+          _ = observer.receive(state, lost: 0, on: thread)
+        }
+      }
+      previous = entry
+      next += 1
+    }
+    endCalls(previous)
+  }
+
+  /// The last observer was called.
+  @inline(__always)
+  private func endCalls(_ last: Unmanaged<Subscription>) {
+    called.store(0, ordering: .releasing)
+    AsymmetricFence.light()
+    last._withUnsafeGuaranteedRef { $0.wasCalled() }
+  }
+
+  /// Gives a state to the observers from `walk.index` on. False when `limit` stopped it before the end.
+  private func callObservers(
+    _ state: State, _ view: inout svk_state, _ walk: inout DeliveryWalk,
+    on thread: UnsafeMutablePointer<ThreadRecord>, limit: Int, _ calls: inout Int
+  ) -> Bool {
+    var previous: Unmanaged<Subscription>?
+    while walk.index < walk.observers.count {
+      let entry = walk.observers[walk.index]
+      guard calls < limit || !entry._withUnsafeGuaranteedRef({ $0.isCalledHere }) else { break }
+      called.store(UInt(bitPattern: entry.toOpaque()), ordering: .releasing)
+      AsymmetricFence.light()
       previous?._withUnsafeGuaranteedRef { $0.wasCalled() }
       previous = entry
+      walk.index &+= 1
       entry._withUnsafeGuaranteedRef { observer in
-        if lost == 0, observer.gate.isUnmarked, let onState = observer.gate.onState {
+        if walk.lost == 0, observer.gate.allMarks == 0 {
           calls &+= 1
-          onState(&view, observer.gate.userData)
+          observer.gate.onState.unsafelyUnwrapped(&view, observer.gate.userData)
         } else {
-          // Cancelled, called elsewhere, told of losses, or still being given what came before.
-          let lost = lost > 0 ? observer.share(of: lost, lostInAll: lostInAll) : 0
+          let lost = walk.lost > 0 ? observer.share(of: walk.lost, lostInAll: walk.lostInAll) : 0
           if observer.receive(state, lost: lost, on: thread) { calls &+= 1 }
         }
       }
-      index &+= 1
     }
-    called.store(0, ordering: .releasing)
-    AsymmetricFence.light(isFull: isFenceFull)
-    previous?._withUnsafeGuaranteedRef { $0.wasCalled() }
-    return index == observers.count
+    if let previous { endCalls(previous) }
+    return walk.index == walk.observers.count
   }
 
   private func runEnd(

@@ -21,6 +21,9 @@ package final class Subscription: DeliveryTarget {
   // Guarded by the stream's lock.
   /// What the stream's buffer had lost before this came.
   private var lostBefore: UInt64 = 0
+  /// It was cancelled: it does not enter the list any more.
+  private var isGone = false
+  /// It stands in the service's list of those that leave. Not changed any more once the gate is closed.
   private var isLeaving = false
   /// Set when the token is made, before anybody else knows the subscription.
   private(set) var token = Token(word: 0)
@@ -67,13 +70,9 @@ package final class Subscription: DeliveryTarget {
   }
 
   override func becameQuiet() {
-    let stream = service.stream
-    stream.lock.lock()
-    if isLeaving {
-      isLeaving = false
-      service.state.stopWaiting(for: self)
-    }
-    stream.lock.unlock()
+    // Set before it was closed, if at all.
+    guard isLeaving else { return }
+    service.stream.lock.withLock { service.state.stopWaiting(for: self) }
   }
 }
 
@@ -158,28 +157,32 @@ extension Subscription {
       stream.lock.unlock()
       return .serviceIsClosed
     }
+    // By its dispatcher's end, or by a thread that read the token.
+    guard !isGone else {
+      stream.lock.unlock()
+      return .entered
+    }
     lostBefore = stream.state.lost
     let hasFirst = beginsWithCurrent || service.state.isFinished
-    let isCancelled = lock.withLock {
-      if state.isCancelled { return true }
-      if beginsWithCurrent {
+    if hasFirst { prepareFirst(withCurrent: beginsWithCurrent) }
+    service.prepareListChange(stream.role.holder(), isSuspended: service.state.isSuspended)
+    service.state.observers.append(self)
+    stream.lock.unlock()
+    return hasFirst ? .isBehind : .entered
+  }
+
+  /// With the stream's lock held.
+  private func prepareFirst(withCurrent: Bool) {
+    lock.withLock {
+      if withCurrent {
         service.state.current.retain()
         state.kept.append(service.state.current)
       }
       state.hasEnded = service.state.isFinished
-      if hasFirst, delivery == .onSenders {
-        gate.mark(CallbackGate.Mark.catchingUp)
-        state.drainer = UInt(bitPattern: ThreadRecord.current)
-      }
-      return false
+      guard delivery == .onSenders else { return }
+      gate.mark(CallbackGate.Mark.catchingUp)
+      state.drainer = UInt(bitPattern: ThreadRecord.current)
     }
-    // Cancelled already, by its dispatcher's end or by a thread that read the token: then it is not entered at all.
-    if !isCancelled {
-      service.prepareListChange(stream.role.holder(), isSuspended: service.state.isSuspended)
-      service.state.observers.append(self)
-    }
-    stream.lock.unlock()
-    return hasFirst && !isCancelled ? .isBehind : .entered
   }
 }
 
@@ -202,7 +205,7 @@ extension Subscription {
 extension Subscription {
   /// After its token was withdrawn: no callback begins any more. SVK_OK when all is quiet, else SVK_DEFERRED.
   package func cancel(mayWait: Bool) -> Int32 {
-    [beginCancel()].settle(mayWait: mayWait && !Callback.isRunning)
+    beginCancel().settle(mayWait: mayWait && !Callback.isRunning)
   }
 
   fileprivate func beginCancel() -> Ending {
@@ -210,6 +213,7 @@ extension Subscription {
     let stream = service.stream
     stream.lock.lock()
     let delivery = stream.hasService(service) ? stream.role.holder() : .nobody
+    isGone = true
     service.prepareListChange(delivery, isSuspended: service.state.isSuspended)
     let listed = service.state.observers.remove(self)
     // Whoever closes the service meanwhile has to wait for a callback that may still be running.
@@ -227,6 +231,11 @@ extension Subscription {
   /// Sees to it that no callback begins any more. May be called more than once. `isWalked`: another thread may be
   /// delivering to this observer just now, or may be about to.
   func beginEnd(isWalked: Bool, on thread: UnsafeMutablePointer<ThreadRecord>) -> Ending {
+    if delivery == .onSenders, !gate.isMarked(CallbackGate.Mark.catchingUp) {
+      // Nothing is in a buffer, nor will be: there is nobody to agree with but who delivers.
+      gate.mark(CallbackGate.Mark.closed)
+      return Ending(target: self, needsFence: isWalked)
+    }
     lock.lock()
     var kept = state.cancel()
     gate.mark(CallbackGate.Mark.closed)

@@ -62,7 +62,8 @@ extension Subscription {
         lock.unlock()
         return .notBehind
       }
-      switch self.state.offer(state, lost: lost, isDrainer: isDrainer(thread)) {
+      let isDrainer = self.state.asksWhoDrains && isDrainer(thread)
+      switch self.state.offer(state, lost: lost, isDrainer: isDrainer) {
       case .kept:
         announce()
         return .kept

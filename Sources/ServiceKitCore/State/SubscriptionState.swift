@@ -29,10 +29,13 @@ struct SubscriptionState: ~Copyable {
     case cancelled
   }
 
+  /// Whether an offer depends on who makes it.
+  var asksWhoDrains: Bool { policy.kind == .block && kept.count >= policy.capacity }
+
   /// Offers a state, before which the stream's buffer has lost others. `isDrainer`: the thread that offers would have
-  /// to make room itself.
+  /// to make room itself. It counts only where ``asksWhoDrains``.
   @inline(__always)
-  mutating func offer(_ state: State, lost: UInt64, isDrainer: @autoclosure () -> Bool) -> Offer {
+  mutating func offer(_ state: State, lost: UInt64, isDrainer: Bool) -> Offer {
     guard !isCancelled else { return .cancelled }
     guard kept.count >= policy.capacity else {
       keep(state, lost)
@@ -40,7 +43,7 @@ struct SubscriptionState: ~Copyable {
     }
     switch policy.kind {
     case .newest: return replaceOldest(with: state, lost)
-    case .block where !isDrainer(): return .wait
+    case .block where !isDrainer: return .wait
     case .block, .oldest, .unbounded:
       lostInAll &+= 1
       lostSinceKept &+= lost &+ 1

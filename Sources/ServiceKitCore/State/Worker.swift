@@ -11,6 +11,8 @@ package final class Worker: Executor {
   /// How often the process had forked when the thread was started: a child has no worker thread.
   private var forkCount: UInt64 = 0
   private var wakeUp = WaitPoint()
+  /// Where threads of parent processes waited.
+  private var inherited: [WaitPoint] = []
 
   override func join(_ target: DeliveryTarget) throws(Failure) {
     lock.lock()
@@ -51,7 +53,7 @@ package final class Worker: Executor {
     if thread != nil, forkCount == Fork.count { return true }
     if thread != nil {
       // The parent's thread waits at this condition, and never leaves it in this process: it cannot be destroyed.
-      _ = Unmanaged.passRetained(wakeUp)
+      inherited.append(wakeUp)
       wakeUp = WaitPoint()
       runner = 0
     }

@@ -65,20 +65,33 @@ package enum TokenTable {
 
   /// Ends the token. True for the one caller that did it; then no later call gets in.
   package static func withdraw(_ token: Token, _ kind: Token.Kind) -> Bool {
-    guard token.isKind(kind), let slot = slots.element(token.index) else { return false }
+    guard let slot = end(token, kind) else { return false }
+    leave(slot, token.index)
+    return true
+  }
+
+  /// Ends the token, and gives the object to the one caller that did it, to be kept as long as it wants.
+  package static func take<Object: AnyObject>(_ token: Token, _ kind: Token.Kind, _ type: Object.Type) -> Object? {
+    guard let slot = end(token, kind) else { return nil }
+    let object = slot.pointee.object.load(ordering: .relaxed).map { Unmanaged<Object>.fromOpaque($0).takeUnretainedValue() }
+    leave(slot, token.index)
+    return object
+  }
+
+  /// Ends the token and counts the caller in.
+  private static func end(_ token: Token, _ kind: Token.Kind) -> UnsafeMutablePointer<TokenSlot>? {
+    guard token.isKind(kind), let slot = slots.element(token.index) else { return nil }
     var state = slot.pointee.state.load(ordering: .relaxed)
     while true {
-      guard state & ~Token.indexMask == token.word & ~Token.indexMask else { return false }
+      guard state & ~Token.indexMask == token.word & ~Token.indexMask else { return nil }
       // Kind 0 is no token's. The added call is our own, so that exactly one of us, the last to leave, lets go.
       let generation = (token.word >> UInt(Token.indexBits) &+ 1) & Token.lastGeneration
       let withdrawn = generation << UInt(Token.indexBits) | (state & Token.indexMask) &+ 1
       let (exchanged, now) = slot.pointee.state.compareExchange(
         expected: state, desired: withdrawn, ordering: .sequentiallyConsistent)
-      if exchanged { break }
+      if exchanged { return slot }
       state = now
     }
-    leave(slot, token.index)
-    return true
   }
 
   /// Calls `body` without counting itself in: for a signal handler, which must not be the one that lets go.
