@@ -23,9 +23,18 @@
 #include <sys/syscall.h>
 #endif
 
-/* Two things that Swift cannot say: a fence for the compiler alone, and a call of a variadic function. */
+/* What Swift cannot say: a fence for the compiler alone, a pause in a loop that waits for another processor, and a
+ * call of a variadic function. */
 
 static inline void platform_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+static inline void platform_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");
+#endif
+}
 
 #ifdef __linux__
 static inline int platform_membarrier(int command) { return (int)syscall(SYS_membarrier, command, 0, 0); }

@@ -67,9 +67,10 @@ package enum Closing {
     }
     // The token is withdrawn: after this no thread is on its way through the container, whoever then lets go of it.
     ReadSection.waitForOthers()
-    HeldHandles.log(of: container, "svk_container_destroy")
     for pin in pins { Teardown.release(pin) }
     leftovers.letGo()
+    // What instances held by hand, their destructors have given back by now.
+    HeldHandles.log(of: container, "svk_container_destroy")
     lock.lock()
     container.isTakenDown = true
     takenDown.signalAll()

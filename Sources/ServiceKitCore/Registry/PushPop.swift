@@ -27,8 +27,8 @@ extension Container {
       }
       self.settingsChanged()
     }
-    if !since.isEmpty { HeldHandles.log(of: self, "svk_container_pop", among: since) }
     leftovers.letGo()
+    if !since.isEmpty { HeldHandles.log(of: self, "svk_container_pop", among: since) }
   }
 
   private func restore(

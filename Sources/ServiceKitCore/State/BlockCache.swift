@@ -59,19 +59,78 @@ struct BlockCache: ~Copyable {
   private static func giveBack(
     _ block: UnsafeMutablePointer<StateBlock>, toOther cache: UnsafeMutablePointer<BlockCache>
   ) {
-    let count = cache.pointee.returnedCount.load(ordering: .relaxed)
-    guard count < limit(0) else {
-      free(block)
+    var blocks = Returned()
+    blocks.add(block, of: cache)
+    blocks.flush()
+  }
+
+  /// Blocks of another thread on their way back, together: each return costs a line that two processors write.
+  struct Returned {
+    private var cache: UnsafeMutablePointer<BlockCache>?
+    private var first: UnsafeMutablePointer<StateBlock>?
+    private var last: UnsafeMutablePointer<StateBlock>?
+    private var count = 0
+
+    private static let most = 64
+
+    /// Takes back a block that nobody holds.
+    @inline(__always)
+    mutating func giveBack(
+      _ block: UnsafeMutablePointer<StateBlock>, on thread: UnsafeMutablePointer<ThreadRecord>
+    ) {
+      guard let cache = block.pointee.cache, cache != thread.pointee.blocks else {
+        BlockCache.giveBack(block, on: thread)
+        return
+      }
+      add(block, of: cache)
+    }
+
+    @inline(__always)
+    fileprivate mutating func add(
+      _ block: UnsafeMutablePointer<StateBlock>, of owner: UnsafeMutablePointer<BlockCache>
+    ) {
+      if cache != owner || count >= Returned.most { flush() }
+      cache = owner
+      block.pointee.next = first
+      if first == nil { last = block }
+      first = block
+      count &+= 1
+    }
+
+    @inline(never)
+    mutating func flush() {
+      guard let cache, let first, let last else { return }
+      cache.pointee.take(first, last, count)
+      self.first = nil
+      count = 0
+    }
+  }
+
+  /// Puts a chain of blocks in front of those that other threads gave back before.
+  private func take(
+    _ first: UnsafeMutablePointer<StateBlock>, _ last: UnsafeMutablePointer<StateBlock>, _ added: Int
+  ) {
+    let count = returnedCount.load(ordering: .relaxed)
+    last.pointee.next = nil
+    guard count < BlockCache.limit(0) else {
+      BlockCache.freeChain(first)
       return
     }
-    cache.pointee.returnedCount.store(count &+ 1, ordering: .relaxed)
-    var head = cache.pointee.returned.load(ordering: .relaxed)
+    returnedCount.store(count &+ added, ordering: .relaxed)
+    var head = returned.load(ordering: .relaxed)
     while true {
-      block.pointee.next = head
-      let (exchanged, now) = cache.pointee.returned.compareExchange(
-        expected: head, desired: block, ordering: .releasing)
+      last.pointee.next = head
+      let (exchanged, now) = returned.compareExchange(expected: head, desired: first, ordering: .releasing)
       if exchanged { return }
       head = now
+    }
+  }
+
+  private static func freeChain(_ chain: UnsafeMutablePointer<StateBlock>) {
+    var next: UnsafeMutablePointer<StateBlock>? = chain
+    while let block = next {
+      next = block.pointee.next
+      free(block)
     }
   }
 

@@ -92,6 +92,17 @@ package struct State {
     }
   }
 
+  /// The same, with the memory collected in `returned`.
+  @inline(__always)
+  func release(on thread: UnsafeMutablePointer<ThreadRecord>, into returned: inout BlockCache.Returned) {
+    if block.pointee.references.load(ordering: .acquiring) == 1
+      || block.pointee.references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
+    {
+      if let freeData = block.pointee.freeData { giveBackData(freeData) }
+      returned.giveBack(block, on: thread)
+    }
+  }
+
   @inline(never)
   private func giveBackData(_ freeData: svk_free_fn) {
     let data = block.pointee.data

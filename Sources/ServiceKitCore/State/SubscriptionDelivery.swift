@@ -186,11 +186,13 @@ extension Subscription {
   @inline(__always)
   private func callBatch(_ remaining: inout Int, on thread: UnsafeMutablePointer<ThreadRecord>) -> Int {
     var calls = 0
+    var returned = BlockCache.Returned()
     while remaining > 0, let next = batch.popFirst() {
       remaining &-= 1
       if call(next.state, dropped: next.lostBefore, on: thread) { calls &+= 1 }
-      next.state.release(on: thread)
+      next.state.release(on: thread, into: &returned)
     }
+    returned.flush()
     return calls
   }
 }
