@@ -32,6 +32,7 @@ package enum Closing {
     }
     // What is still at work here gets no more instances, ready ones included.
     Answers.change()
+    BuildWait.containerClosed(container)
     if Callback.isRunning { return false }
     lock.lock()
     while !container.isTakenDown { takenDown.wait(lock) }

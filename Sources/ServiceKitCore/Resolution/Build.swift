@@ -53,24 +53,47 @@ enum BuildWait {
     fileprivate(set) var build: Build?
     /// Set by the thread that found this one to be in a cycle with it: the cycle in words.
     fileprivate(set) var cycle: OwnedBytes?
+    /// The container that was asked, and whether it was closed meanwhile.
+    fileprivate var container: Container?
+    fileprivate var isClosed = false
   }
 
   enum Answer {
     case outcome(Build.Outcome)
     case cycle(OwnedBytes)
+    /// The container that was asked is being destroyed.
+    case closed
   }
 
-  /// Waits until `build` has ended. The caller has counted itself among its waiters.
-  static func wait(for build: Build, on thread: UnsafeMutablePointer<ThreadRecord>) -> Answer {
+  /// Waits until `build` has ended, or `container`, which was asked for the instance, is closed. The caller has counted
+  /// itself among the build's waiters.
+  static func wait(
+    for build: Build, askedOf container: Container, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) -> Answer {
     lock.withLock {
+      // Whoever closes it says so first, and then wakes those who wait.
+      if container.activity.isClosing { return .closed }
       if build.outcome == nil, let words = cycle(closedBy: thread, waitingFor: build) { return .cycle(words) }
       thread.pointee.wait.build = build
-      while build.outcome == nil, thread.pointee.wait.cycle == nil { build.changed.wait(lock) }
-      thread.pointee.wait.build = nil
-      let words = thread.pointee.wait.cycle
-      thread.pointee.wait.cycle = nil
-      if let words { return .cycle(words) }
-      return .outcome(build.outcome!)
+      thread.pointee.wait.container = container
+      while build.outcome == nil, thread.pointee.wait.cycle == nil, !thread.pointee.wait.isClosed {
+        build.changed.wait(lock)
+      }
+      let told = thread.pointee.wait
+      thread.pointee.wait = State()
+      if let words = told.cycle { return .cycle(words) }
+      return told.isClosed ? .closed : .outcome(build.outcome!)
+    }
+  }
+
+  /// Wakes those whose resolve of a container that was closed waits for a factory, perhaps another container's.
+  static func containerClosed(_ container: Container) {
+    lock.withLock {
+      ThreadRecord.forEach { thread in
+        guard let build = thread.pointee.wait.build, thread.pointee.wait.container === container else { return }
+        thread.pointee.wait.isClosed = true
+        build.changed.signalAll()
+      }
     }
   }
 
@@ -86,9 +109,11 @@ enum BuildWait {
   {
     var chain: [Build] = [build]
     while chain.last!.thread != thread {
-      // A thread that has been told of a cycle, or whose build has ended, only has to wake up.
+      // A thread that has been told something, or whose build has ended, only has to wake up.
       let other = chain.last!.thread
-      guard other.pointee.wait.cycle == nil, let next = other.pointee.wait.build, next.outcome == nil else {
+      guard other.pointee.wait.cycle == nil, !other.pointee.wait.isClosed, let next = other.pointee.wait.build,
+        next.outcome == nil
+      else {
         return nil
       }
       chain.append(next)

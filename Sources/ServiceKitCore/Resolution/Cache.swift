@@ -124,7 +124,7 @@ enum Cache {
     for build: Build, _ request: Request, _ winner: Winner, _ storage: Builder.Storage,
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolve.Provision {
-    let answer = BuildWait.wait(for: build, on: thread)
+    let answer = BuildWait.wait(for: build, askedOf: request.container, on: thread)
     var resolved: Resolved?
     let spent = storage.container.lock.withLock {
       // A container that was closed meanwhile gives no more instances, not even to those who waited.
@@ -139,6 +139,7 @@ enum Cache {
     }
     if let spent { Teardown.release(spent) }
     switch answer {
+    case .closed: throw Winner.closed(request)
     case .outcome(.failed(let status, let words)): throw Failure(status, words: words)
     case .cycle(let words):
       // With another parameter the key would come to an end of its own; only its cache makes the threads meet.

@@ -19,9 +19,9 @@ struct BlockCache: ~Copyable {
   }
 
   private static let classCount = 4
-  /// Keeps one list of one thread below 128 KB.
+  /// Keeps one list of one thread below half a megabyte.
   @inline(__always)
-  private static func limit(_ sizeClass: Int) -> Int { 1024 &>> sizeClass }
+  private static func limit(_ sizeClass: Int) -> Int { 4096 &>> sizeClass }
   private static func byteCount(_ sizeClass: Int) -> Int { 128 &<< sizeClass }
 
   /// A block with room for `size` bytes, held once. Its data, size and version are the caller's to set.

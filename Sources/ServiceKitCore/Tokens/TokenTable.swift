@@ -73,7 +73,9 @@ package enum TokenTable {
   /// Ends the token, and gives the object to the one caller that did it, to be kept as long as it wants.
   package static func take<Object: AnyObject>(_ token: Token, _ kind: Token.Kind, _ type: Object.Type) -> Object? {
     guard let slot = end(token, kind) else { return nil }
-    let object = slot.pointee.object.load(ordering: .relaxed).map { Unmanaged<Object>.fromOpaque($0).takeUnretainedValue() }
+    let object = slot.pointee.object.load(ordering: .relaxed).map {
+      Unmanaged<Object>.fromOpaque($0).takeUnretainedValue()
+    }
     leave(slot, token.index)
     return object
   }
