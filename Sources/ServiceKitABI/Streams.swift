@@ -33,9 +33,25 @@ public func svk_stream_void(_ stream: UnsafeMutablePointer<OpaquePointer?>?) -> 
 
 @implementation @_cdecl("svk_stream_send")
 public func svk_stream_send(_ stream: OpaquePointer?, _ data: UnsafeRawPointer?, _ size: Int) -> svk_status {
-  with(stream, .stream, Stream.self) { stream throws(Failure) in
-    let bytes = try ByteView(state: data, size: size)
-    try stream.send(copying: bytes.start, bytes.count, timeout: Stream.forEver)
+  answer { () throws(Failure) in try send(stream, data, size, timeout: Stream.forEver) }
+}
+
+@implementation @_cdecl("svk_stream_send_within")
+public func svk_stream_send_within(
+  _ stream: OpaquePointer?, _ data: UnsafeRawPointer?, _ size: Int, _ timeout_ns: Int64
+) -> svk_status {
+  answer { () throws(Failure) in try send(stream, data, size, timeout: timeout_ns) }
+}
+
+@inline(__always)
+private func send(
+  _ stream: OpaquePointer?, _ data: UnsafeRawPointer?, _ size: Int, timeout: Int64
+) throws(Failure) {
+  let token = Token(stream)
+  guard Stream.exists(token) else { throw Failure.noSuch(.stream) }
+  let bytes = try ByteView(state: data, size: size)
+  guard try Stream.send(token, copying: bytes.start, bytes.count, timeout: timeout) else {
+    throw Failure.noSuch(.stream)
   }
 }
 
@@ -44,23 +60,15 @@ public func svk_stream_send_owned(
   _ stream: OpaquePointer?, _ data: UnsafeMutableRawPointer?, _ size: Int, _ data_free: svk_free_fn?
 ) -> svk_status {
   var isTaken = false
-  let status = with(stream, .stream, Stream.self) { stream throws(Failure) in
+  let status = answer { () throws(Failure) in
+    let token = Token(stream)
+    guard Stream.exists(token) else { throw Failure.noSuch(.stream) }
     let bytes = try ByteView(state: data, size: size)
     isTaken = true
-    try stream.send(owned: data, bytes.count, free: data_free)
+    guard try Stream.send(token, owned: data, bytes.count, free: data_free) else { throw Failure.noSuch(.stream) }
   }
   if !isTaken { Stream.discard(owned: data, free: data_free) }
   return status
-}
-
-@implementation @_cdecl("svk_stream_send_within")
-public func svk_stream_send_within(
-  _ stream: OpaquePointer?, _ data: UnsafeRawPointer?, _ size: Int, _ timeout_ns: Int64
-) -> svk_status {
-  with(stream, .stream, Stream.self) { stream throws(Failure) in
-    let bytes = try ByteView(state: data, size: size)
-    try stream.send(copying: bytes.start, bytes.count, timeout: timeout_ns)
-  }
 }
 
 @implementation @_cdecl("svk_stream_finish")

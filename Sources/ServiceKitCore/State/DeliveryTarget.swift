@@ -27,8 +27,8 @@ package class DeliveryTarget {
     var didWork = false
     /// Whether something is left, so that another turn is due.
     var hasMore = false
-    /// Whether the service was closed meanwhile.
-    var isClosed = false
+    /// The service, if it was closed meanwhile: its stream's hold on it, for the caller to release without a lock.
+    var closed: Unmanaged<Service>?
   }
 
   /// Delivers what is there, with at most `limit` callbacks. Called by the executor's thread.

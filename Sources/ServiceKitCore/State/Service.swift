@@ -114,7 +114,8 @@ package final class Service: DeliveryTarget {
     stream.lock.lock()
     stream.role.take(thread)
     let turn = deliver(first: nil, on: thread, limit: limit)
-    if turn.isClosed { stream.forgetService() }
+    // The executor has a hold of its own.
+    turn.closed?.release()
     return turn
   }
 
@@ -213,6 +214,8 @@ extension Service {
     let observers = state.observers.takeAll()
     let leaving = state.leaving
     var unread = isAttached ? stream.detachService() : StateBuffer()
+    // A delivery under way lets it go when it ends.
+    let closed = isAttached && isIdle ? stream.takeService() : nil
     changed.signal()
     stream.lock.unlock()
 
@@ -226,8 +229,7 @@ extension Service {
     for subscription in leaving { endings.append(subscription.beginEnd(isWalked: isWalked, on: thread)) }
     observers.dispose()
     suspended?.observers.dispose()
-    // A delivery under way lets it go when it ends.
-    if isAttached, isIdle { stream.forgetService() }
+    closed?.release()
     return endings
   }
 

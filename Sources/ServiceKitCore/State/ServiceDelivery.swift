@@ -8,12 +8,12 @@ extension Service {
   /// Delivers a new state to a service that nobody delivers to, which is what nearly every send does, and then what has
   /// come meanwhile. The stream's lock is held, and is not any more on return.
   ///
-  /// True when the service was closed meanwhile, and the caller must let the stream forget it.
+  /// Gives the service, if it was closed meanwhile: see ``DeliveryTarget/Turn/closed``.
   @inline(__always)
-  func deliverAtOnce(_ new: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+  func deliverAtOnce(_ new: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> Unmanaged<Service>? {
     let stream = stream
     guard !skipsEqual, stream.state.lost == state.lostSeen, !AsymmetricFence.isFull else {
-      return deliver(first: new, on: thread, limit: Int.max).isClosed
+      return deliver(first: new, on: thread, limit: Int.max).closed
     }
     let previous = state.current
     state.current = new
@@ -26,23 +26,25 @@ extension Service {
     if gate.onState != nil { _ = callOwn(&view, on: thread) }
     callEach(new, &view, observers, on: thread)
     thread.pointee.callbackDepth &-= 1
-    if stream.role.giveUpUnpinned(thread) { return false }
+    if stream.role.giveUpUnpinned(thread) { return nil }
     return deliverRest(observers, on: thread)
   }
 
   /// Something has come while a state was delivered.
   @inline(never)
-  private func deliverRest(_ walked: ObserverList.Walk, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+  private func deliverRest(
+    _ walked: ObserverList.Walk, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) -> Unmanaged<Service>? {
     stream.lock.lock()
     endWalk(walked)
-    return deliver(first: nil, on: thread, limit: Int.max).isClosed
+    return deliver(first: nil, on: thread, limit: Int.max).closed
   }
 
   /// Delivers `first` and then all that comes into the buffer meanwhile, or, where `limit` is set, at most as many
   /// callbacks and only the states that are there now.
   ///
   /// The stream's lock is held, and is not any more on return; then the role is given up, or, if the turn has more,
-  /// held by the next turn. `isClosed`: the service was closed meanwhile, and the stream must forget it.
+  /// held by the next turn.
   func deliver(first: State?, on thread: UnsafeMutablePointer<ThreadRecord>, limit: Int) -> Turn {
     var turn = Turn()
     var next = first
@@ -64,8 +66,7 @@ extension Service {
       endWalk(walk.observers)
     }
     if state.isClosed {
-      turn.isClosed = true
-      leaveClosed(next)
+      turn.closed = leaveClosed(next)
     } else {
       turn.hasMore = state.isSuspended || stream.state.hasWork(isFinished: state.isFinished)
       if turn.hasMore { stream.role.takeForTurn() } else { stream.role.giveUp() }
@@ -74,14 +75,16 @@ extension Service {
     return turn
   }
 
-  /// Unlocks, and releases what a closed service was about to deliver.
-  private func leaveClosed(_ next: State?) {
+  /// Unlocks, and releases what a closed service was about to deliver. Gives the stream's hold on the service.
+  private func leaveClosed(_ next: State?) -> Unmanaged<Service>? {
     let suspended = state.isSuspended ? state.suspended : nil
     state.isSuspended = false
     stream.role.giveUp()
+    let closed = stream.takeService()
     stream.lock.unlock()
     next?.release()
     suspended?.observers.dispose()
+    return closed
   }
 
   /// The lock is held, and let go for a moment when the list was replaced.

@@ -56,17 +56,26 @@ extension Stream {
   /// A `timeout` without end, as in the C functions.
   package static var forEver: Int64 { -1 }
 
-  /// Sends a copy of `size` bytes. Waits at most `timeout` nanoseconds for room in the stream's own buffer.
+  /// Whether there is such a stream just now. To be asked before the bytes are looked at.
   @inline(__always)
-  package func send(copying bytes: UnsafeRawPointer?, _ size: Int, timeout: Int64) throws(Failure) {
+  package static func exists(_ token: Token) -> Bool { TokenTable.isValid(token, .stream) }
+
+  /// Sends a copy of `size` bytes. Waits at most `timeout` nanoseconds for room in the stream's own buffer. False when
+  /// there is no such stream.
+  @inline(__always)
+  package static func send(
+    _ token: Token, copying bytes: UnsafeRawPointer?, _ size: Int, timeout: Int64
+  ) throws(Failure) -> Bool {
     let thread = ThreadRecord.current
-    try send(State.copy(bytes, size, on: thread), timeout: timeout, on: thread)
+    return try send(token, State.copy(bytes, size, on: thread), timeout: timeout, on: thread)
   }
 
   /// Sends the program's own block, which is freed exactly once, also when this fails.
-  package func send(owned data: UnsafeMutableRawPointer?, _ size: Int, free: svk_free_fn?) throws(Failure) {
+  package static func send(
+    _ token: Token, owned data: UnsafeMutableRawPointer?, _ size: Int, free: svk_free_fn?
+  ) throws(Failure) -> Bool {
     let thread = ThreadRecord.current
-    try send(State.own(data, size, free, on: thread), timeout: Stream.forEver, on: thread)
+    return try send(token, State.own(data, size, free, on: thread), timeout: Stream.forEver, on: thread)
   }
 
   /// Frees a block that could not even be tried to send.
@@ -74,18 +83,38 @@ extension Stream {
     if let free { Callback.run { free(data) } }
   }
 
+  /// The shortest way does not count itself in with the token, which would cost two locked instructions: the section
+  /// keeps the stream until the role is taken, and the role keeps it, since it keeps the service.
   @inline(__always)
-  private func send(
-    _ state: State, timeout: Int64, on thread: UnsafeMutablePointer<ThreadRecord>
-  ) throws(Failure) {
-    lock.lock()
-    if self.state.admitAtOnce(state, isFree: role.isFree), let service {
-      role.take(thread)
-      let isClosed = service._withUnsafeGuaranteedRef { $0.deliverAtOnce(state, on: thread) }
-      if isClosed { forgetService() }
-    } else {
-      try queue(state, timeout: timeout, on: thread)
+  private static func send(
+    _ token: Token, _ state: State, timeout: Int64, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) throws(Failure) -> Bool {
+    ReadSection.enter(thread)
+    guard let stream = TokenTable.peek(token, .stream, Stream.self) else {
+      ReadSection.leave(thread)
+      state.release(on: thread)
+      return false
     }
+    if stream._withUnsafeGuaranteedRef({ $0.sendAtOnce(state, on: thread) }) { return true }
+    // Retained in the section, for what may take longer.
+    try stream.takeRetainedValue().queue(state, timeout: timeout, on: thread)
+    return true
+  }
+
+  /// Sends when nobody delivers, and the service delivers on its senders' threads. False when not: then the stream was
+  /// retained, and its lock is held. Leaves the section.
+  @inline(__always)
+  private func sendAtOnce(_ state: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> Bool {
+    lock.lock()
+    guard self.state.admitAtOnce(state, isFree: role.isFree), let service else {
+      _ = Unmanaged.passRetained(self)
+      ReadSection.leave(thread)
+      return false
+    }
+    role.take(thread)
+    ReadSection.leave(thread)
+    service._withUnsafeGuaranteedRef { $0.deliverAtOnce(state, on: thread) }?.release()
+    return true
   }
 
   /// Every other way than the shortest. The lock is held, and is not any more on return.
@@ -169,10 +198,7 @@ extension Stream {
       return
     }
     role.take(thread)
-    let isClosed = service._withUnsafeGuaranteedRef {
-      $0.deliver(first: first, on: thread, limit: Int.max).isClosed
-    }
-    if isClosed { forgetService() }
+    service._withUnsafeGuaranteedRef { $0.deliver(first: first, on: thread, limit: Int.max).closed }?.release()
   }
 
   /// With the lock held: there is room again.
@@ -218,13 +244,12 @@ extension Stream {
     return state.detach()
   }
 
-  /// Lets the closed service go, when nobody delivers any more. Without the lock.
-  func forgetService() {
-    lock.lock()
-    let forgotten = service
+  /// Takes the closed service out, when nobody delivers any more. With the lock held; the stream's hold passes to the
+  /// caller, who releases it without.
+  func takeService() -> Unmanaged<Service>? {
+    let taken = service
     service = nil
-    lock.unlock()
-    forgotten?.release()
+    return taken
   }
 
   package func finish() throws(Failure) {
@@ -243,6 +268,8 @@ extension Stream {
     lock.unlock()
     unread.releaseAll()
     if isFree { freeUserData() }
+    // Senders on their way here have not counted themselves in. The caller still holds the stream.
+    ReadSection.waitForOthers()
   }
 
   /// False when it had ended already.

@@ -21,6 +21,8 @@ struct ThreadRecord: ~Copyable {
 
   /// Free lease slots, of which only this thread takes.
   var freeLeases: UnsafeMutablePointer<LeaseSlot>?
+  /// Where this thread's next run of slots is put.
+  var leaseGroup: UnsafeMutablePointer<LeaseGroup>?
   /// Slots of this record that other threads have released.
   let returnedLeases = Atomic<UnsafeMutablePointer<LeaseSlot>?>(nil)
 

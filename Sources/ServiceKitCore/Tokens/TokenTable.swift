@@ -52,6 +52,13 @@ package enum TokenTable {
     with(token, kind, type) { $0 }
   }
 
+  /// Whether the token is valid just now.
+  @inline(__always)
+  static func isValid(_ token: Token, _ kind: Token.Kind) -> Bool {
+    guard token.isKind(kind), let slot = slots.element(token.index) else { return false }
+    return slot.pointee.state.load(ordering: .relaxed) & ~Token.indexMask == token.word & ~Token.indexMask
+  }
+
   /// The object, inside a ``ReadSection`` and without counting the call in, which would be a write to memory that all
   /// threads share. For objects that are freed only after ``ReadSection/waitForOthers()``.
   @inline(__always)
