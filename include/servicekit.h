@@ -717,8 +717,8 @@ SVK_API svk_container *svk_container_shared(void);
  * The token ends at once. Handles still held are logged, each by its key, as warnings; they stay usable
  * until they are released, and their instances are destroyed then. Resolves that wait for a factory in
  * progress, resolves that come meanwhile, svk_require in the factories still running, and everything else
- * on the container answer SVK_INVALID_HANDLE. Pinned instances are given up. Singletons and their registrations stay.
- * Children stay, with their own registrations.
+ * on the container answer SVK_INVALID_HANDLE. Pinned instances are given up. Singletons and their
+ * registrations stay. Children stay, with their own registrations.
  *
  * Waits for factories of this container that run on other threads, except when called from inside a
  * callback of the library: then it never waits. From inside one of the container's own factories or
@@ -896,9 +896,8 @@ SVK_API svk_status svk_container_validate(svk_container *container);
  *
  * [any thread · never waits · no callbacks]
  */
-SVK_API svk_status svk_container_describe(svk_container *container, int32_t format,
-                                          char *SVK_NULLABLE buffer, size_t capacity,
-                                          size_t *SVK_NULLABLE needed);
+SVK_API svk_status svk_container_describe(svk_container *container, int32_t format, char *SVK_NULLABLE buffer,
+                                          size_t capacity, size_t *SVK_NULLABLE needed);
 
 /* ---- Factories ----------------------------------------------------------------------------------------- */
 
@@ -989,8 +988,7 @@ typedef struct svk_factory_options {
 
 /** Initialiser for svk_factory_options: `size` set, all else default. */
 #define SVK_FACTORY_OPTIONS_INIT \
-  { (uint32_t)sizeof(svk_factory_options), 0, NULL, NULL, NULL, NULL, SVK_SCOPE_DEFAULT, NULL, 0, NULL, \
-    NULL }
+  { (uint32_t)sizeof(svk_factory_options), 0, NULL, NULL, NULL, NULL, SVK_SCOPE_DEFAULT, NULL, 0, NULL, NULL }
 
 /**
  * Registers the plain factory of a key, in place of the one before.
@@ -1762,8 +1760,18 @@ typedef struct svk_service_options {
 
 /** Initialiser for svk_service_options: `size` set, all else default. */
 #define SVK_SERVICE_OPTIONS_INIT \
-  { (uint32_t)sizeof(svk_service_options), 0, NULL, NULL, 0, NULL, SVK_DELIVER_INLINE, NULL, NULL, NULL, \
-    NULL, NULL }
+  { (uint32_t)sizeof(svk_service_options), \
+    0, \
+    NULL, \
+    NULL, \
+    0, \
+    NULL, \
+    SVK_DELIVER_INLINE, \
+    NULL, \
+    NULL, \
+    NULL, \
+    NULL, \
+    NULL }
 
 /**
  * Creates a service, attaches it to its stream, and calls the stream's `start`.
@@ -1787,8 +1795,7 @@ typedef struct svk_service_options {
  *
  * [any thread · never waits · calls back]
  */
-SVK_API svk_status svk_service_create(const svk_service_options *options,
-                                      svk_service *SVK_NULLABLE *service);
+SVK_API svk_status svk_service_create(const svk_service_options *options, svk_service *SVK_NULLABLE *service);
 
 /**
  * Ends a service: wakes those who wait for it with SVK_CLOSED, and cancels its observers as
@@ -1964,8 +1971,16 @@ typedef struct svk_observer_options {
 
 /** Initialiser for svk_observer_options: `size` set, all else default. */
 #define SVK_OBSERVER_OPTIONS_INIT \
-  { (uint32_t)sizeof(svk_observer_options), 0, SVK_DELIVER_INLINE, NULL, SVK_BUFFER_UNBOUNDED, 0, NULL, \
-    NULL, NULL, NULL }
+  { (uint32_t)sizeof(svk_observer_options), \
+    0, \
+    SVK_DELIVER_INLINE, \
+    NULL, \
+    SVK_BUFFER_UNBOUNDED, \
+    0, \
+    NULL, \
+    NULL, \
+    NULL, \
+    NULL }
 
 /**
  * Begins to observe a service: `on_state` is called on each state from now on, in order.

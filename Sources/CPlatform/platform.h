@@ -23,8 +23,8 @@
 #include <sys/syscall.h>
 #endif
 
-/* What Swift cannot say: a fence for the compiler alone, a pause in a loop that waits for another processor, and a
- * call of a variadic function. */
+/* What Swift cannot say: a fence for the compiler alone, a pause in a loop that waits for another processor,
+ * and a call of a variadic function. */
 
 static inline void platform_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 

@@ -32,16 +32,28 @@
 /* Not every program uses every function. */
 #define CHECK_UNUSED __attribute__((unused))
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CHECK_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CHECK_SANITIZED 1
+/* What this program was compiled with. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CHECK_ADDRESS_SANITIZED 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define CHECK_THREAD_SANITIZED 1
 #endif
 #endif
-#ifndef CHECK_SANITIZED
-#define CHECK_SANITIZED 0
+#ifdef __SANITIZE_ADDRESS__
+#define CHECK_ADDRESS_SANITIZED 1
 #endif
+#ifdef __SANITIZE_THREAD__
+#define CHECK_THREAD_SANITIZED 1
+#endif
+#ifndef CHECK_ADDRESS_SANITIZED
+#define CHECK_ADDRESS_SANITIZED 0
+#endif
+#ifndef CHECK_THREAD_SANITIZED
+#define CHECK_THREAD_SANITIZED 0
+#endif
+#define CHECK_SANITIZED (CHECK_ADDRESS_SANITIZED || CHECK_THREAD_SANITIZED)
 
 static _Atomic int check_failures;
 static _Atomic long check_count;

@@ -20,6 +20,27 @@ static CHECK_UNUSED int64_t now_ns(void) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/* A moment, to vary how threads meet. No check depends on it. */
+static CHECK_UNUSED void dawdle(int moments) {
+  for (volatile int i = 0; i < moments * 200; i++)
+    ;
+}
+
+/* Threads pass it, and another one waits for the n-th. */
+struct milestone {
+  _Atomic int passed;
+  struct counter reached;
+};
+
+#define MILESTONE_INIT { .reached = COUNTER_INIT }
+
+static CHECK_UNUSED void milestone_pass(struct milestone *milestone, int n) {
+  if (atomic_fetch_add(&milestone->passed, 1) + 1 == n)
+    counter_add(&milestone->reached, 1);
+}
+
+static CHECK_UNUSED void milestone_wait(struct milestone *milestone) { counter_wait(&milestone->reached, 1); }
+
 /* Whether poll sees something to read, now. */
 static CHECK_UNUSED int readable(int fd) {
   struct pollfd entry = { fd, POLLIN, 0 };

@@ -297,8 +297,7 @@ static void churn_run(int index, void *pointer) {
     options.user_data_free = churn_free;
     svk_subscription *subscription = NULL;
     MUST_OK(svk_service_observe(churn->service, &options, &subscription));
-    if (i % 3)
-      sched_yield();
+    dawdle(i % 3);
     CHECK_OK(svk_subscription_cancel(subscription));
   }
 }

@@ -258,12 +258,12 @@ static void test_depth(void) {
 }
 
 int main(void) {
+  RUN(test_shared_from_all_threads); /* the first use of all */
   RUN(test_create);
   RUN(test_ended);
   RUN(test_a_dead_parent);
   RUN(test_leases_beyond_the_parent);
   RUN(test_shared);
-  RUN(test_shared_from_all_threads);
   RUN(test_held_handles_stay);
   RUN(test_all_user_data_is_freed);
   RUN(test_many);

@@ -149,6 +149,29 @@ static void test_requirements(void) {
   CHECK_OK(svk_container_destroy(container));
 }
 
+/* Very many of them. */
+static void test_many(void) {
+  enum { MANY = 300 };
+  static struct kind kinds[MANY];
+  static char list[MANY * 16 + 32];
+  svk_container *container = new_container();
+  for (int i = 0; i < MANY; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "context-%d", i);
+    MUST_OK(kind_register_for(container, "key", name, &kinds[i], SVK_SCOPE_UNIQUE));
+    size_t used = strlen(list);
+    snprintf(list + used, sizeof list - used, "%scontext-%d", used > 0 ? "," : "", MANY + MANY - 1 - i);
+  }
+  CHECK_OK(svk_container_set_contexts(container, list)); /* none of those is there */
+  CHECK(kind_of(container, "key") == NULL);
+  strcat(list, ",context-7,context-8");
+  CHECK_OK(svk_container_set_contexts(container, list));
+  CHECK(kind_of(container, "key") == &kinds[7]);
+  CHECK_OK(svk_container_destroy(container));
+  for (int i = 0; i < MANY; i++)
+    CHECK_GONE(&kinds[i], i == 7);
+}
+
 /* ---- The environment: each case in a child of its own, before the library has been used ---- */
 
 static char logged[2048];
@@ -243,5 +266,6 @@ int main(void) {
   RUN(test_inherited);
   RUN(test_no_cache_is_cleared);
   RUN(test_requirements);
+  RUN(test_many);
   return check_done();
 }

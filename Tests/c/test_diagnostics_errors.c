@@ -14,10 +14,12 @@ static void on_a_new_thread(int index, void *argument) {
   for (int i = 0; i < iterations(2000); i++) {
     CHECK_STATUS(svk_resolve(container, key, &handle), SVK_NOT_FOUND);
     CHECK_STR(svk_last_error(), key);
-    snprintf(copy, sizeof copy, "%.255s", svk_last_error());
-    /* Later successes leave it as it is. */
+    const char *kept = svk_last_error();
+    snprintf(copy, sizeof copy, "%.255s", kept);
+    /* Later successes leave it as it is, and so do failures on other threads. */
     handle = RESOLVE(container, "good");
     CHECK_OK(svk_release(handle));
+    CHECK(strncmp(kept, copy, 255) == 0);
     CHECK(strncmp(svk_last_error(), copy, 255) == 0);
   }
 }

@@ -186,6 +186,22 @@ static void threads(int count) {
     run_threads(2, resolve_in_thread, NULL);
 }
 
+/* Threads that leave handles behind, for others to release. */
+static svk_handle *left_behind[2][20];
+static void resolve_and_leave(int index, void *argument) {
+  (void)argument;
+  for (int i = 0; i < 20; i++)
+    left_behind[index][i] = RESOLVE(container, i % 2 ? "cached" : "shared");
+}
+
+static void threads_that_leave(int count) {
+  for (int i = 0; i < count; i++) {
+    run_threads(2, resolve_and_leave, NULL);
+    for (int n = 0; n < 40; n++)
+      CHECK_OK(svk_release(left_behind[n % 2][n / 2]));
+  }
+}
+
 static void describe(int count) {
   for (int i = 0; i < count; i++) {
     size_t needed = 0;
@@ -231,6 +247,7 @@ static void test_growth(void) {
   CHECK_GROWTH(custom_scopes, 10000);
   CHECK_GROWTH(singletons, 20000);
   CHECK_GROWTH(threads, 1000);
+  CHECK_GROWTH(threads_that_leave, 1000);
   CHECK_GROWTH(describe, 3000);
   CHECK_OK(svk_container_destroy(container));
   CHECK_OK(svk_singleton_reset(NULL));

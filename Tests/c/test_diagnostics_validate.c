@@ -143,7 +143,7 @@ static void test_many_paths(void) {
 
 /* A very long chain. */
 static void test_depth(void) {
-  int depth = iterations(20000);
+  int depth = iterations(5000);
   svk_container *container = new_container();
   char key[32], need[32];
   for (int i = 0; i < depth; i++) {

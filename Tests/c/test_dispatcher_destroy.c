@@ -216,7 +216,8 @@ struct storm {
   svk_dispatcher *dispatcher;
   svk_stream *stream;
   svk_service *service;
-  _Atomic int late, dead, observed, freed, ended;
+  _Atomic int late, dead, observed, freed;
+  struct milestone middle;
 };
 
 static void storm_state(const svk_state *state, void *user_data) {
@@ -234,8 +235,7 @@ static void storm_free(void *user_data) {
 static void storm_run(int index, void *pointer) {
   struct storm *storm = pointer;
   if (index == 0) {
-    while (atomic_load(&storm->observed) < 5)
-      sched_yield();
+    milestone_wait(&storm->middle);
     CHECK_OK(svk_dispatcher_destroy(storm->dispatcher));
     atomic_store(&storm->dead, 1);
   } else if (index == 1) {
@@ -264,18 +264,20 @@ static void storm_run(int index, void *pointer) {
         break;
       }
       atomic_fetch_add(&storm->observed, 1);
-      if (atomic_load(&storm->observed) % 3 == 0) {
+      milestone_pass(&storm->middle, 9);
+      if (atomic_load(&storm->observed) % 8 != 0) {
         status = svk_subscription_cancel(subscription);
         CHECK(status == SVK_OK || status == SVK_INVALID_HANDLE);
       }
-      sched_yield();
     }
   }
 }
 
 static void test_storm(void) {
   for (int i = iterations(200); i > 0; i--) {
-    struct storm storm = { .dispatcher = new_dispatcher(), .stream = new_stream(SVK_BUFFER_NEWEST, 4) };
+    struct storm storm = { .dispatcher = new_dispatcher(),
+                           .stream = new_stream(SVK_BUFFER_NEWEST, 4),
+                           .middle = MILESTONE_INIT };
     storm.service = new_inline_service(storm.stream);
     run_threads(4, storm_run, &storm);
     CHECK_EQ(storm.late, 0);

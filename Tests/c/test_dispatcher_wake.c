@@ -113,6 +113,7 @@ static volatile sig_atomic_t handled, changed_errno, bad_status;
 
 static void handler(int number) {
   (void)number;
+  int saved = errno;
   errno = 4711;
   svk_status status = svk_dispatcher_wake(atomic_load(&signalled));
   if (errno != 4711)
@@ -120,6 +121,7 @@ static void handler(int number) {
   if (status != SVK_OK && status != SVK_INVALID_HANDLE)
     bad_status = 1;
   handled++;
+  errno = saved;
 }
 
 static void handle_signals(void) {

@@ -261,6 +261,32 @@ static void test_resolve_from_inside(void) {
   CHECK_GONE(&kind, 1);
 }
 
+/* A decorator that drops the very instance from its cache: whoever asked still gets it, alive. */
+static void drop_it(struct decorator *decorator, struct instance *instance) {
+  CHECK_OK(svk_reset(decorator->container, "key", SVK_RESET_SCOPES));
+  CHECK(instance->magic == INSTANCE_LIVES);
+  if (decorator->calls % 2 == 0)
+    CHECK_OK(svk_unregister(decorator->container, "key"));
+  CHECK(instance->magic == INSTANCE_LIVES);
+}
+
+static void test_drop_from_inside(void) {
+  svk_container *container = new_container();
+  struct kind kind = { .name = NULL };
+  struct decorator decorator = { .inside = drop_it, .container = container };
+  CHECK_OK(set(container, "key", &decorator));
+  for (int i = 1; i <= 6; i++) {
+    if (i % 2 == 1)
+      MUST_OK(kind_register(container, "key", &kind, i < 4 ? SVK_SCOPE_CACHED : SVK_SCOPE_SHARED));
+    svk_handle *handle = RESOLVE(container, "key");
+    CHECK_EQ(kind.destroyed, i - 1);
+    CHECK_OK(svk_release(handle));
+    CHECK_EQ(kind.destroyed, i);
+  }
+  CHECK_OK(svk_container_destroy(container));
+  CHECK_GONE(&kind, 6);
+}
+
 /* The last running call of a replaced decorator ends on another thread: only then it is freed. */
 static struct counter entered = COUNTER_INIT, leave = COUNTER_INIT;
 
@@ -368,6 +394,7 @@ int main(void) {
   RUN(test_before_anybody_has_it);
   RUN(test_from_inside_itself);
   RUN(test_resolve_from_inside);
+  RUN(test_drop_from_inside);
   RUN(test_replaced_while_it_runs);
   RUN(test_storm);
   return check_done();

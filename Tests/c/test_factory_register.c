@@ -316,6 +316,100 @@ static void test_unregistered_while_it_builds(void) {
   }
 }
 
+/* What was not found once is found when it comes: in the container, or anywhere above. And what went is gone.
+ */
+static struct kind *found(svk_container *container, svk_key *key) {
+  struct kind *by_name = kind_of(container, "late");
+  svk_handle *handle = NULL;
+  svk_status status = svk_resolve_key(container, key, &handle);
+  CHECK(status == (by_name != NULL ? SVK_OK : SVK_NOT_FOUND));
+  if (status == SVK_OK) {
+    CHECK(((struct instance *)svk_instance(handle))->kind == by_name);
+    CHECK_OK(svk_release(handle));
+  }
+  return by_name;
+}
+
+static void test_found_when_it_comes(void) {
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH };
+  for (int s = 0; s < 4; s++) {
+    svk_container *chain[3];
+    chain[0] = new_container();
+    chain[1] = new_child(chain[0]);
+    chain[2] = new_child(chain[1]);
+    struct kind kinds[3];
+    memset(kinds, 0, sizeof kinds);
+    svk_key *key = NULL;
+    MUST_OK(svk_key_intern("late", &key));
+    /* Every set of levels that have it, in every order of coming and going. */
+    int has[3] = { 0, 0, 0 };
+    unsigned seed = 7;
+    for (int step = 0; step < 100; step++) {
+      int level = rand_r(&seed) % 3;
+      if (has[level])
+        CHECK_OK(svk_unregister(chain[level], "late"));
+      else
+        CHECK_OK(kind_register(chain[level], "late", &kinds[level], scopes[s]));
+      has[level] = !has[level];
+      for (int from = 2; from >= 0; from--) {
+        struct kind *expected = NULL;
+        for (int at = from; at >= 0 && expected == NULL; at--)
+          expected = has[at] ? &kinds[at] : NULL;
+        CHECK(found(chain[from], key) == expected);
+      }
+    }
+    for (int i = 2; i >= 0; i--)
+      CHECK_OK(svk_container_destroy(chain[i]));
+    for (int i = 0; i < 3; i++)
+      CHECK_GONE(&kinds[i], kinds[i].built);
+  }
+}
+
+/* Registering the same key again in the very free function, and in the very destroy, of the one before. */
+static svk_container *registering;
+static struct kind successor;
+static int successors;
+
+static void register_in_free(void *user_data) {
+  (void)user_data;
+  if (successors++ == 0)
+    CHECK_OK(kind_register(registering, "key", &successor, SVK_SCOPE_CACHED));
+}
+static void register_in_destroy(struct instance *instance) {
+  (void)instance;
+  register_in_free(NULL);
+}
+
+static void test_registered_inside_its_end(void) {
+  for (int way = 0; way < 6; way++) {
+    struct kind first = { .name = NULL }, second = { .name = NULL };
+    memset(&successor, 0, sizeof successor);
+    successors = 0;
+    registering = new_container();
+    svk_factory_options options = kind_options(&first, SVK_SCOPE_CACHED);
+    if (way % 2 == 0)
+      options.user_data_free = register_in_free;
+    else
+      first.on_destroy = register_in_destroy;
+    MUST_OK(svk_register(registering, "key", &options));
+    first.registered = 1;
+    CHECK(kind_of(registering, "key") == &first);
+    if (way / 2 == 0)
+      CHECK_OK(kind_register(registering, "key", &second, SVK_SCOPE_CACHED));
+    if (way / 2 == 1)
+      CHECK_OK(svk_unregister(registering, "key"));
+    if (way / 2 == 2)
+      CHECK_OK(svk_container_reset(registering, SVK_RESET_ALL));
+    CHECK_EQ(successors, 1);
+    CHECK_EQ(first.destroyed, 1);
+    struct kind *now = kind_of(registering, "key");
+    CHECK(now == &successor || (way / 2 == 0 && now == &second));
+    CHECK_OK(svk_container_destroy(registering));
+    CHECK_GONE(&second, second.built);
+    CHECK_GONE(&successor, successor.built);
+  }
+}
+
 static void test_every_registration_is_freed_at_the_end(void) {
   svk_container *container = new_container();
   struct kind kind = { .name = NULL };
@@ -370,6 +464,8 @@ int main(void) {
   RUN(test_reset_leaves_dependents_alone);
   RUN(test_replaced_while_it_builds);
   RUN(test_unregistered_while_it_builds);
+  RUN(test_found_when_it_comes);
+  RUN(test_registered_inside_its_end);
   RUN(test_every_registration_is_freed_at_the_end);
   RUN(test_no_free_function_and_no_destroy);
   return check_done();

@@ -169,8 +169,14 @@ static void test_finish_while_the_sender_waits(void) {
 
 /* ---- Inside that very delivery: lost for this observer, and counted ---- */
 
+/* Set when the send of the first state has returned: until then it could be its thread that delivers the
+ * rest. */
+static struct counter sent = COUNTER_INIT;
+
 static void send_three(struct watch *watch, const svk_state *state) {
   (void)watch;
+  if (state->version == 1 && watch->context != NULL)
+    counter_wait(&sent, 1);
   if (state->version == 1)
     for (int i = 2; i <= 4; i++)
       CHECK_OK(send_number(base.stream, i)); /* accepted; the stream's buffer is another */
@@ -182,7 +188,10 @@ static void check_own_delivery(int32_t delivery) {
   svk_subscription *subscription = observe_blocking(&watch, delivery, 1);
   observe(base.service, &other, SVK_DELIVER_INLINE, NULL);
   watch.on_state = send_three;
+  watch.context = &sent;
+  counter_reset(&sent);
   CHECK_OK(send_number(base.stream, 1));
+  counter_add(&sent, 1);
   if (delivery == SVK_DELIVER_DISPATCHER)
     CHECK_EQ(drain(base.dispatcher), 2);
   else

@@ -168,10 +168,14 @@ static void test_cancel_with_states_in_the_buffer(void) {
 struct lag {
   svk_stream *stream;
   int burst;
+  int32_t delivery;
+  struct counter sent; /* the first send has returned: its thread does not deliver what comes now */
 };
 
 static void send_burst(struct watch *watch, const svk_state *state) {
   struct lag *lag = watch->context;
+  if (state->version == 1 && lag->delivery != SVK_DELIVER_INLINE)
+    counter_wait(&lag->sent, 1);
   if (state->version == 1)
     for (int i = 0; i < lag->burst; i++)
       CHECK_OK(send_number(lag->stream, 2 + i));
@@ -181,7 +185,7 @@ static void test_states_during_a_callback(void) {
   for (int32_t delivery = SVK_DELIVER_INLINE; delivery <= SVK_DELIVER_BACKGROUND; delivery++) {
     struct watch watch = WATCH_INIT;
     open_base();
-    struct lag lag = { base.stream, 5 };
+    struct lag lag = { base.stream, 5, delivery, COUNTER_INIT };
     watch.context = &lag;
     watch.on_state = send_burst;
     svk_observer_options options = observer_options(&watch, delivery, base.dispatcher);
@@ -189,6 +193,7 @@ static void test_states_during_a_callback(void) {
     options.capacity = 2;
     svk_subscription *subscription = observe_with(base.service, &options);
     CHECK_OK(send_number(base.stream, 1));
+    counter_add(&lag.sent, 1);
     if (delivery == SVK_DELIVER_DISPATCHER)
       CHECK_EQ(drain(base.dispatcher), 3);
     if (delivery == SVK_DELIVER_INLINE) { /* each goes through when the stream's buffer hands it on */

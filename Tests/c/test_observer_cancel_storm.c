@@ -97,8 +97,7 @@ static void storm_run(int index, void *pointer) {
     int32_t delivery = storm->delivery;
     struct subject *subject = subject_create(storm, 0);
     svk_subscription *subscription = subject_observe(storm, subject, delivery);
-    for (int j = i % 3; j > 0; j--)
-      sched_yield();
+    dawdle(i % 5);
     int freed_before = atomic_load(&storm->freed);
     if (i % 2) {
       CHECK_OK(svk_subscription_cancel(subscription)); /* subject is gone from here on: that is the check */
@@ -170,8 +169,7 @@ static void flag_run(int index, void *pointer) {
     svk_subscription *subscription = NULL;
     MUST_OK(svk_service_observe(storm->service, &options, &subscription));
     atomic_fetch_add(&storm->made, 1);
-    for (int j = i % 4; j > 0; j--)
-      sched_yield();
+    dawdle(i % 6);
     CHECK_OK(svk_subscription_cancel(subscription));
     atomic_store_explicit(&subjects[i].quiet, 1, memory_order_relaxed);
   }
@@ -201,8 +199,7 @@ static void self_run(int index, void *pointer) {
     struct subject *subject = subject_create(storm, 1 + i % 3);
     svk_subscription *subscription = subject_observe(storm, subject, i % 3);
     atomic_store(&subject->subscription, subscription); /* nobody can have ended it before */
-    for (int j = i % 8; j > 0; j--)
-      sched_yield();
+    dawdle(i % 8);
     svk_status status = svk_subscription_cancel(subscription);
     CHECK(status == SVK_OK || status == SVK_INVALID_HANDLE);
   }

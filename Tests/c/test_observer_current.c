@@ -301,8 +301,8 @@ static void begin_run(int index, void *pointer) {
     CHECK_OK(svk_service_read(storm->service, &number, sizeof number, NULL, &after));
     if (index == 3)
       svk_dispatcher_dispatch(storm->dispatcher, 1 + (size_t)i % 7, 0, NULL);
-    else if (i % 3)
-      sched_yield();
+    else
+      dawdle(i % 3);
     CHECK_OK(svk_subscription_cancel(subscription));
     CHECK_EQ(beginner.freed, 1);
     CHECK_EQ(beginner.errors, 0);

@@ -11,6 +11,7 @@ struct storm {
   svk_subscription *pull;
   int each;
   _Atomic int sending, taken, disordered;
+  struct milestone middle;
   _Atomic uint64_t sum, dropped;
   unsigned char *seen; /* by version; each is written by whoever took it */
 };
@@ -142,8 +143,7 @@ static void test_loops(void) {
 static void cancel_run(int index, void *pointer) {
   struct storm *storm = pointer;
   if (index == 0) {
-    while (atomic_load(&storm->taken) < 10)
-      sched_yield();
+    milestone_wait(&storm->middle);
     CHECK_OK(svk_subscription_cancel(storm->pull));
     atomic_store(&storm->sending, 0);
   } else if (index == 1) {
@@ -154,7 +154,8 @@ static void cancel_run(int index, void *pointer) {
     do {
       status =
           svk_subscription_next_copy(storm->pull, FOR_EVER, &(long){ 0 }, sizeof(long), NULL, NULL, NULL);
-      atomic_fetch_add(&storm->taken, status == SVK_OK);
+      if (status == SVK_OK)
+        milestone_pass(&storm->middle, 10);
     } while (status == SVK_OK);
     CHECK(status == SVK_CLOSED || status == SVK_INVALID_HANDLE);
   }
@@ -162,7 +163,7 @@ static void cancel_run(int index, void *pointer) {
 
 static void test_cancel(void) {
   for (int i = iterations(100); i > 0; i--) {
-    struct storm storm = { .sending = 1 };
+    struct storm storm = { .sending = 1, .middle = MILESTONE_INIT };
     storm.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
     storm.service = new_inline_service(storm.stream);
     storm.pull = observe_pull(storm.service, 0, i % 2 ? SVK_BUFFER_BLOCK : SVK_BUFFER_UNBOUNDED, 2);

@@ -251,6 +251,69 @@ static void test_storm(void) {
   CHECK_EQ(storm.kind.registered, storm.kind.freed);
 }
 
+/* Scopes and containers that end at the same time. */
+static void make_and_end(int index, void *argument) {
+  struct storm *storm = argument;
+  for (int i = 0; i < storm->rounds / 4; i++) {
+    if (index == 0) {
+      CHECK_OK(svk_scope_reset(storm->scope));
+      continue;
+    }
+    svk_container *container = new_container();
+    register_custom(container, "key", &storm->kind, storm->scope);
+    svk_handle *handle = RESOLVE(container, "key");
+    if (i % 2)
+      CHECK_OK(svk_release(handle));
+    CHECK_OK(svk_container_destroy(container));
+    if (i % 2 == 0)
+      CHECK_OK(svk_release(handle));
+  }
+}
+
+static void test_storm_of_containers(void) {
+  static struct storm storm;
+  storm.scope = new_scope("scope");
+  storm.rounds = iterations(10000);
+  run_threads(4, make_and_end, &storm);
+  CHECK_EQ(storm.kind.built, storm.kind.destroyed);
+  CHECK_OK(svk_scope_destroy(storm.scope));
+  CHECK_EQ(storm.kind.registered, storm.kind.freed);
+}
+
+static void resolve_until_ended(int index, void *argument) {
+  struct storm *storm = argument;
+  if (index == 0) {
+    CHECK_OK(svk_scope_destroy(storm->scope));
+    return;
+  }
+  for (int i = 0; i < 200; i++) {
+    svk_handle *handle = NULL;
+    svk_status status = svk_resolve(storm->container, "key", &handle);
+    if (status != SVK_OK) {
+      CHECK_STATUS(status, SVK_INVALID_HANDLE);
+      CHECK(handle == NULL);
+      break;
+    }
+    struct instance *instance = svk_instance(handle);
+    CHECK(instance != NULL && instance->magic == INSTANCE_LIVES);
+    CHECK_OK(svk_release(handle));
+  }
+}
+
+static void test_ended_while_in_use(void) {
+  for (int round = 0; round < iterations(1000); round++) {
+    static struct storm storm;
+    memset(&storm, 0, sizeof storm);
+    storm.container = new_container();
+    storm.scope = new_scope("scope");
+    register_custom(storm.container, "key", &storm.kind, storm.scope);
+    run_threads(4, resolve_until_ended, &storm);
+    CHECK_EQ(storm.kind.built, storm.kind.destroyed); /* an ended scope keeps nothing */
+    CHECK_OK(svk_container_destroy(storm.container));
+    CHECK_EQ(storm.kind.freed, 1);
+  }
+}
+
 int main(void) {
   RUN(test_until_reset);
   RUN(test_an_ended_scope);
@@ -260,5 +323,7 @@ int main(void) {
   RUN(test_order);
   RUN(test_from_inside_a_factory);
   RUN(test_storm);
+  RUN(test_storm_of_containers);
+  RUN(test_ended_while_in_use);
   return check_done();
 }

@@ -250,14 +250,14 @@ struct close_storm {
   svk_service *service;
   svk_dispatcher *dispatcher;
   struct watch watch, observers[4];
-  _Atomic int sent, dispatching, done;
+  _Atomic int done;
+  struct milestone middle;
 };
 
 static void storm_run(int index, void *pointer) {
   struct close_storm *storm = pointer;
   if (index == 0) {
-    while (atomic_load(&storm->sent) < 20)
-      sched_yield();
+    milestone_wait(&storm->middle);
     CHECK_OK(svk_service_close(storm->service));
     atomic_store(&storm->watch.quiet, 1); /* all callbacks look at it */
     CHECK_EQ(storm->watch.freed, 1);
@@ -272,13 +272,14 @@ static void storm_run(int index, void *pointer) {
   } else {
     svk_status status;
     while ((status = send_number(storm->stream, 1)) == SVK_OK)
-      atomic_fetch_add(&storm->sent, 1);
+      milestone_pass(&storm->middle, 20);
     CHECK_STATUS(status, SVK_CLOSED);
   }
 }
 
 static void check_storm(int32_t delivery) {
-  struct close_storm storm = { .watch = WATCH_INIT,
+  struct close_storm storm = { .middle = MILESTONE_INIT,
+                               .watch = WATCH_INIT,
                                .observers = { WATCH_INIT, WATCH_INIT, WATCH_INIT, WATCH_INIT } };
   storm.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
   storm.dispatcher = new_dispatcher();

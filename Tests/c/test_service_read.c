@@ -20,7 +20,8 @@ struct race {
   svk_service *service;
   svk_dispatcher *dispatcher;
   svk_subscription *pull;
-  int senders, each;
+  int senders, readers, each;
+  struct milestone reading; /* all readers have begun */
   _Atomic int sending, torn, backwards, reads;
 };
 
@@ -65,6 +66,7 @@ static void race_run(int index, void *pointer) {
   struct race *race = pointer;
   uint64_t last = 0, last_pulled = 0;
   if (index < race->senders) {
+    milestone_wait(&race->reading);
     for (int i = 0; i < race->each; i++)
       send_fill(race, (index * 101 + i * 7) & 0xff, i % 2);
     atomic_fetch_sub(&race->sending, 1);
@@ -74,6 +76,8 @@ static void race_run(int index, void *pointer) {
   MUST(bytes != NULL);
   size_t capacity = 1;
   for (int i = 0; atomic_load(&race->sending) > 0; i++) {
+    if (i == 1)
+      milestone_pass(&race->reading, race->readers);
     if (race->dispatcher != NULL && index == race->senders)
       svk_dispatcher_dispatch(race->dispatcher, 0, 0, NULL);
     if (i % 2) {
@@ -102,7 +106,9 @@ static void race_run(int index, void *pointer) {
 }
 
 static void check_race(int senders, int readers, int32_t delivery) {
-  struct race race = { .senders = senders, .each = iterations(12000 / senders) };
+  struct race race = {
+    .senders = senders, .readers = readers, .each = iterations(12000 / senders), .reading = MILESTONE_INIT
+  };
   unsigned char initial[BYTES_MAX];
   memset(initial, 9, size_for(9));
   race.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
@@ -148,15 +154,14 @@ static void test_background(void) { check_race(2, 2, SVK_DELIVER_BACKGROUND); }
 /* Readers and a close: they get whole states, and then the end. */
 struct closing {
   struct race race;
-  _Atomic int reading;
+  struct milestone reading;
 };
 
 static void closing_run(int index, void *pointer) {
   struct closing *closing = pointer;
   struct race *race = &closing->race;
   if (index == 0) {
-    while (atomic_load(&closing->reading) < 2)
-      sched_yield();
+    milestone_wait(&closing->reading);
     CHECK_OK(svk_service_close(race->service));
     return;
   }
@@ -175,12 +180,10 @@ static void closing_run(int index, void *pointer) {
     }
     svk_status status = svk_service_acquire(race->service, &snapshots[slot], &states[slot]);
     if (i == 8)
-      atomic_fetch_add(&closing->reading, 1);
+      milestone_pass(&closing->reading, 2);
     if (status != SVK_OK) {
       CHECK_STATUS(status, SVK_INVALID_HANDLE);
       CHECK(snapshots[slot] == NULL && states[slot].data == NULL);
-      if (i < 8)
-        atomic_fetch_add(&closing->reading, 1);
       break;
     }
   }
@@ -193,7 +196,7 @@ static void closing_run(int index, void *pointer) {
 
 static void test_readers_and_a_close(void) {
   for (int i = iterations(60); i > 0; i--) {
-    struct closing closing = { .reading = 0 };
+    struct closing closing = { .reading = MILESTONE_INIT };
     unsigned char initial[BYTES_MAX] = { 0 };
     closing.race.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
     svk_service_options options = SVK_SERVICE_OPTIONS_INIT;

@@ -284,14 +284,14 @@ struct end_storm {
   svk_stream *stream;
   svk_dispatcher *dispatcher;
   int destroy;
-  _Atomic int accepted, ended, dispatching;
+  _Atomic int accepted;
+  struct milestone middle;
 };
 
 static void storm_run(int index, void *pointer) {
   struct end_storm *storm = pointer;
   if (index == 0) { /* ends it in the middle */
-    while (atomic_load(&storm->accepted) < 50)
-      sched_yield();
+    milestone_wait(&storm->middle);
     svk_status status = storm->destroy ? svk_stream_destroy(storm->stream) : svk_stream_finish(storm->stream);
     CHECK_OK(status);
     return;
@@ -303,12 +303,13 @@ static void storm_run(int index, void *pointer) {
       return;
     }
     atomic_fetch_add(&storm->accepted, 1);
+    milestone_pass(&storm->middle, 50);
   }
 }
 
 static void check_end_storm(int32_t delivery, int destroy) {
   struct watch watch = WATCH_INIT, observer = WATCH_INIT;
-  struct end_storm storm = { .destroy = destroy };
+  struct end_storm storm = { .destroy = destroy, .middle = MILESTONE_INIT };
   storm.stream = new_stream(SVK_BUFFER_UNBOUNDED, 0);
   storm.dispatcher = new_dispatcher();
   svk_service *service = new_service(storm.stream, delivery, storm.dispatcher, &watch, 0);

@@ -134,6 +134,73 @@ static void test_held_handles_are_logged(void) {
   CHECK_EQ(logged[0], 0);
 }
 
+/* Handles that instances hold by hand, and give back in their destroy: not held any more when it comes to the
+ * log. */
+static svk_status resolve_by_hand(svk_resolver *resolver, struct kind *kind) {
+  kind->context = RESOLVE(svk_resolver_container(resolver), "low-by-hand");
+  return SVK_OK;
+}
+static void release_by_hand(struct instance *instance) {
+  struct instance *low = svk_instance(instance->kind->context);
+  CHECK(low != NULL && low->magic == INSTANCE_LIVES);
+  CHECK_OK(svk_release(instance->kind->context));
+}
+
+static void test_handles_of_instances(void) {
+  static const int32_t scopes[] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED };
+  CHECK_OK(svk_set_log(write_log, SVK_LOG_DEBUG, NULL, NULL));
+  for (int s = 0; s < 3; s++)
+    for (int first = 0; first < 2; first++) {
+      svk_container *container = new_container();
+      struct kind low = { .name = "low" }, high = { .name = "high" };
+      high.on_create = resolve_by_hand;
+      high.on_destroy = release_by_hand;
+      MUST_OK(kind_register(container, "low-by-hand", &low, scopes[s]));
+      MUST_OK(kind_register(container, "high", &high, SVK_SCOPE_CACHED));
+      if (first)
+        CHECK(kind_of(container, "low-by-hand") == &low);
+      int built = low.built;
+      CHECK(kind_of(container, "high") == &high);
+      logged[0] = 0;
+      CHECK_OK(svk_container_destroy(container));
+      CHECK_EQ(warnings_with("low-by-hand"), 0);
+      CHECK_GONE(&high, 1);
+      CHECK_GONE(&low, built + !(first && scopes[s] == SVK_SCOPE_CACHED));
+    }
+  CHECK_OK(svk_set_log(NULL, SVK_LOG_ERROR, NULL, NULL));
+}
+
+/* A log function that gives back what it is told is still held. */
+static svk_handle *still_held[3];
+static void release_what_is_held(int32_t level, const char *message, void *user_data) {
+  (void)user_data;
+  for (int i = 0; i < 3; i++)
+    if (level == SVK_LOG_WARNING && still_held[i] != NULL && strstr(message, "held-key") != NULL) {
+      svk_handle *handle = still_held[i];
+      still_held[i] = NULL;
+      CHECK_OK(svk_release(handle));
+    }
+}
+
+static void test_released_in_the_log(void) {
+  for (int pop = 0; pop < 2; pop++) {
+    svk_container *container = new_container();
+    struct kind kind = { .name = NULL };
+    CHECK_OK(svk_container_push(container));
+    MUST_OK(kind_register(container, "held-key", &kind, SVK_SCOPE_CACHED));
+    for (int i = 0; i < 3; i++)
+      still_held[i] = RESOLVE(container, "held-key");
+    CHECK_OK(svk_set_log(release_what_is_held, SVK_LOG_WARNING, NULL, NULL));
+    if (pop)
+      CHECK_OK(svk_container_pop(container));
+    CHECK_OK(svk_container_destroy(container));
+    CHECK_OK(svk_set_log(NULL, SVK_LOG_ERROR, NULL, NULL));
+    for (int i = 0; i < 3; i++)
+      CHECK(still_held[i] == NULL);
+    CHECK_GONE(&kind, 1);
+  }
+}
+
 /* Any graph, any scopes, any handles held until whenever: kind_destroy sees to it that what is needed still
  * lives. */
 static void test_any_graph(void) {
@@ -214,7 +281,7 @@ static void test_any_graph(void) {
 
 /* A chain of dependencies so long that a teardown by recursion would run out of stack. */
 static void test_a_long_chain(void) {
-  enum { LENGTH = 200000 };
+  enum { LENGTH = 100000 };
   int length = iterations(LENGTH);
   static const int32_t scopes[] = { SVK_SCOPE_CACHED, SVK_SCOPE_SHARED };
   char(*names)[16] = calloc((size_t)length, sizeof *names);
@@ -256,6 +323,8 @@ int main(void) {
   RUN(test_release);
   RUN(test_requirements_in_destroy);
   RUN(test_held_handles_are_logged);
+  RUN(test_handles_of_instances);
+  RUN(test_released_in_the_log);
   RUN(test_any_graph);
   RUN(test_a_long_chain);
   return check_done();

@@ -2,7 +2,7 @@
  * twice. */
 #include "factory.h"
 
-enum { THREADS = 4, KEYS = 4 };
+enum { THREADS = 4, KEYS = 6 };
 
 struct storm {
   svk_container *_Atomic container; /* replaced all the time */
@@ -11,14 +11,18 @@ struct storm {
   _Atomic int resolved, refused;
 };
 
-static const char *const keys[KEYS] = { "unique", "cached", "shared", "graph" };
-static const int32_t scopes[KEYS] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED, SVK_SCOPE_SHARED, SVK_SCOPE_GRAPH };
+static const char *const keys[KEYS] = { "unique", "cached", "shared", "graph", "single", "brief" };
+static const int32_t scopes[KEYS] = { SVK_SCOPE_UNIQUE, SVK_SCOPE_CACHED,    SVK_SCOPE_SHARED,
+                                      SVK_SCOPE_GRAPH,  SVK_SCOPE_SINGLETON, SVK_SCOPE_CACHED };
 
 static svk_container *make_container(struct storm *storm) {
   svk_container *container = new_container();
   CHECK_OK(kind_register(container, "low", &storm->low, SVK_SCOPE_CACHED));
-  for (int i = 0; i < KEYS; i++)
-    CHECK_OK(kind_register(container, keys[i], &storm->kinds[i], scopes[i]));
+  for (int i = 0; i < KEYS; i++) {
+    svk_factory_options options = kind_options(&storm->kinds[i], scopes[i]);
+    options.time_to_live_ns = strcmp(keys[i], "brief") == 0 ? 1 : 0;
+    CHECK_OK(kind_register_with(container, keys[i], NULL, &options));
+  }
   return container;
 }
 
@@ -31,9 +35,11 @@ static void resolve_while_it_ends(int index, void *argument) {
       CHECK_OK(svk_container_destroy(old));
       svk_handle *handle = NULL;
       CHECK_STATUS(svk_resolve(old, "low", &handle), SVK_INVALID_HANDLE);
+      if (i % 8 == 0)
+        CHECK_OK(svk_singleton_reset(NULL));
       continue;
     }
-    for (int n = 0; n < 4; n++) {
+    for (int n = 0; n < KEYS; n++) {
       svk_handle **slot = &held[(i + n) % 8];
       if (*slot != NULL) {
         struct instance *instance = svk_instance(*slot);
@@ -58,6 +64,7 @@ static void resolve_while_it_ends(int index, void *argument) {
 }
 
 static void check_all_gone(struct storm *storm) {
+  CHECK_OK(svk_singleton_reset(NULL));
   CHECK_EQ(storm->low.built, storm->low.destroyed);
   CHECK_EQ(storm->low.registered, storm->low.freed);
   for (int i = 0; i < KEYS; i++) {
@@ -86,7 +93,7 @@ static void resolve_until_it_ends(int index, void *argument) {
     CHECK_OK(svk_container_destroy(storm->container));
     return;
   }
-  for (int i = 0;; i++) {
+  for (int i = 0; i < 500; i++) { /* or until that thread is late enough to be of no interest */
     svk_handle *handle = NULL;
     svk_status status = svk_resolve(storm->container, keys[(i + index) % KEYS], &handle);
     if (status != SVK_OK) {
@@ -211,7 +218,7 @@ static void test_families(void) {
       family.members[i] = i == 0 ? new_container() : new_child(family.members[i - 1]);
       if (i > 0)
         family.kinds[i].needs[0] = names[i - 1];
-      MUST_OK(kind_register(family.members[i], names[i], &family.kinds[i], scopes[round % KEYS]));
+      MUST_OK(kind_register(family.members[i], names[i], &family.kinds[i], scopes[round % 4]));
     }
     run_threads(THREADS, resolve_and_end, &family);
     for (int i = 0; i < THREADS; i++) {

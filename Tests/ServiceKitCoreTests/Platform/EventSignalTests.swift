@@ -6,19 +6,11 @@ import XCTest
 final class EventSignalTests: XCTestCase {
   private var signal: EventSignal!
 
-  override func setUpWithError() throws {
-    _ = ThreadRecord.current  // From then on forks are counted.
-    signal = try XCTUnwrap(EventSignal())
-  }
+  override func setUpWithError() throws { signal = try XCTUnwrap(EventSignal()) }
 
   override func tearDown() { signal = nil }
 
-  private func isReadable(_ descriptor: Int32) -> Bool {
-    var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    return CPlatform.poll(&watched, 1, 0) == 1
-  }
-
-  private var isReadable: Bool { isReadable(signal.descriptor) }
+  private var isReadable: Bool { isDescriptorReadable(signal.descriptor) }
 
   func testItIsReadableFromSetToClear() {
     XCTAssertFalse(isReadable)
@@ -115,9 +107,9 @@ final class EventSignalTests: XCTestCase {
     signal.set()
     let result = inForkedChild {
       // Set in the parent: so it is here.
-      guard isReadable(signal.descriptor) else { return 1 }
+      guard isDescriptorReadable(signal.descriptor) else { return 1 }
       signal.clear()
-      return isReadable(signal.descriptor) ? 2 : 0
+      return isDescriptorReadable(signal.descriptor) ? 2 : 0
     }
     XCTAssertEqual(result, 0)
     XCTAssertEqual(signal.descriptor, descriptor)
@@ -127,14 +119,13 @@ final class EventSignalTests: XCTestCase {
   func testAForkedChildsSetIsNotItsParents() {
     let result = inForkedChild {
       signal.set()
-      return isReadable(signal.descriptor) ? 0 : 1
+      return isDescriptorReadable(signal.descriptor) ? 0 : 1
     }
     XCTAssertEqual(result, 0)
     XCTAssertFalse(isReadable)
   }
 
   func testForksAreCountedInTheChildOnly() {
-    _ = ThreadRecord.current
     let before = Fork.count
     let result = inForkedChild { Int32(Fork.count - before) }
     XCTAssertEqual(result, 1)

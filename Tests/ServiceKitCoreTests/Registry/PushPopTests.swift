@@ -149,7 +149,10 @@ final class PushPopTests: XCTestCase {
     try container.setStrict(true)
     try container.setDefaultScope(.shared)
     try container.decorate(
-      nil, Decorator({ _, _, _, tally in Unmanaged<Tally>.fromOpaque(tally!).takeUnretainedValue().add() }, UserData(pointer, free: nil)))
+      nil,
+      Decorator(
+        { _, _, _, tally in Unmanaged<Tally>.fromOpaque(tally!).takeUnretainedValue().add() },
+        UserData(pointer, free: nil)))
     XCTAssertEqual(pop(), SVK_OK)
     XCTAssertEqual(container.settings.contexts?.names.map { $0.string }, ["preview"])
     XCTAssertNil(container.settings.isStrict)

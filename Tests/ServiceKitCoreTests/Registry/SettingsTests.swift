@@ -7,17 +7,20 @@ final class SettingsTests: XCTestCase {
   private let root = Container.create(parent: nil)
   private lazy var child = Container.create(parent: root)
   private lazy var grandchild = Container.create(parent: child)
-  private let key = KeyView(ByteView("key"))
 
   override func tearDown() {
     for container in [grandchild, child, root] { container.destroy() }
   }
 
   private func surroundings(of container: Container? = nil) -> Surroundings {
-    Surroundings(of: container ?? grandchild, key: key)
+    Surroundings.of(container ?? grandchild)
   }
 
-  private func decorator() -> Decorator { Decorator({ _, _, _, _ in }, UserData(nil, free: nil)) }
+  private func decorator(of key: StaticString = "key") -> Decorator? {
+    surroundings().decorator(of: KeyView(ByteView(key)), askedOf: grandchild)
+  }
+
+  private func newDecorator() -> Decorator { Decorator({ _, _, _, _ in }, UserData(nil, free: nil)) }
 
   func testTheNearestSettingCounts() throws {
     XCTAssertEqual(surroundings().contexts.names.map { $0.string }, ContextList.ofProcess.names.map { $0.string })
@@ -37,29 +40,29 @@ final class SettingsTests: XCTestCase {
   }
 
   func testAKeysDecoratorBeatsEveryContainers() throws {
-    let (ofRoot, ofChild, ofKeyInRoot, ofKeyInChild) = (decorator(), decorator(), decorator(), decorator())
-    XCTAssertNil(surroundings().decorator)
+    let (ofRoot, ofChild, ofKeyInRoot, ofKeyInChild) = (newDecorator(), newDecorator(), newDecorator(), newDecorator())
+    XCTAssertNil(decorator(of: "key"))
     try root.decorate(nil, ofRoot)
-    XCTAssertTrue(surroundings().decorator === ofRoot)
+    XCTAssertTrue(decorator(of: "key") === ofRoot)
     try child.decorate(nil, ofChild)
-    XCTAssertTrue(surroundings().decorator === ofChild)
+    XCTAssertTrue(decorator(of: "key") === ofChild)
     try root.decorate(ByteView("key"), ofKeyInRoot)
-    XCTAssertTrue(surroundings().decorator === ofKeyInRoot)
+    XCTAssertTrue(decorator(of: "key") === ofKeyInRoot)
     try child.decorate(ByteView("key"), ofKeyInChild)
-    XCTAssertTrue(surroundings().decorator === ofKeyInChild)
-    XCTAssertTrue(Surroundings(of: grandchild, key: KeyView(ByteView("other"))).decorator === ofChild)
+    XCTAssertTrue(decorator(of: "key") === ofKeyInChild)
+    XCTAssertTrue(decorator(of: "other") === ofChild)
     try child.decorate(ByteView("key"), nil)
-    XCTAssertTrue(surroundings().decorator === ofKeyInRoot)
+    XCTAssertTrue(decorator(of: "key") === ofKeyInRoot)
   }
 
   func testTheNearestTraceCounts() throws {
     let (ofRoot, ofChild) = (Trace({ _, _ in }, UserData(nil, free: nil)), Trace({ _, _ in }, UserData(nil, free: nil)))
     try root.setTrace(ofRoot)
-    XCTAssertTrue(surroundings().trace === ofRoot)
+    XCTAssertTrue(surroundings().trace(askedOf: grandchild) === ofRoot)
     try child.setTrace(ofChild)
-    XCTAssertTrue(surroundings().trace === ofChild)
+    XCTAssertTrue(surroundings().trace(askedOf: grandchild) === ofChild)
     try child.setTrace(nil)
-    XCTAssertTrue(surroundings().trace === ofRoot)
+    XCTAssertTrue(surroundings().trace(askedOf: grandchild) === ofRoot)
   }
 
   func testADestroyedParentSaysNothing() throws {
@@ -76,7 +79,7 @@ final class SettingsTests: XCTestCase {
     XCTAssertTrue(isTransparent())
     let changes: [(set: (Container) throws -> Void, unset: (Container) throws -> Void)] = [
       ({ try $0.setContexts(ByteView("a")) }, { try $0.setContexts(.empty) }),
-      ({ try $0.decorate(nil, self.decorator()) }, { try $0.decorate(nil, nil) }),
+      ({ try $0.decorate(nil, self.newDecorator()) }, { try $0.decorate(nil, nil) }),
       ({ try $0.setTrace(Trace({ _, _ in }, UserData(nil, free: nil))) }, { try $0.setTrace(nil) }),
     ]
     for change in changes {
@@ -95,7 +98,7 @@ final class SettingsTests: XCTestCase {
   func testEverySettingChangesTheAnswers() throws {
     let changes: [(Container) throws -> Void] = [
       { try $0.setContexts(ByteView("a")) }, { try $0.setStrict(true) }, { try $0.setDefaultScope(.cached) },
-      { try $0.decorate(nil, self.decorator()) }, { try $0.decorate(ByteView("key"), self.decorator()) },
+      { try $0.decorate(nil, self.newDecorator()) }, { try $0.decorate(ByteView("key"), self.newDecorator()) },
       { try $0.setTrace(nil) }, { _ in try Singletons.reset(nil) },
       { try $0.reset(registrations: false, contexts: true, scopes: false) },
     ]
@@ -104,5 +107,16 @@ final class SettingsTests: XCTestCase {
       try change(root)
       XCTAssertGreaterThan(Answers.version, before, "change \(number)")
     }
+  }
+
+  func testSurroundingsAreGatheredAnewOnlyAfterAChange() throws {
+    let before = surroundings()
+    XCTAssertTrue(surroundings() === before)
+    XCTAssertFalse(before.areWatched)
+    try root.decorate(ByteView("key"), newDecorator())
+    XCTAssertFalse(surroundings() === before)
+    XCTAssertTrue(surroundings().areWatched)
+    try root.decorate(ByteView("key"), nil)
+    XCTAssertFalse(surroundings().areWatched)
   }
 }

@@ -7,14 +7,16 @@ import XCTest
 final class BuildWaitTests: XCTestCase {
   private let rounds = 60
 
-  /// A container where key number n requires the keys that `requirements` names, each after all threads are inside.
+  /// Registers key number n as requiring the keys that `requirements` names for it. Each factory's first call waits
+  /// until all are inside.
   private func ring(
     _ container: Container, _ requirements: [[Int]], barrier: Barrier, scope: ScopeKind = .cached,
     afterwards: @escaping (Int, Int32) -> Int32 = { _, status in status }
   ) -> [Maker] {
     requirements.indices.map { number in
+      let calls = Tally()
       let maker = Maker("\(number)") { building in
-        barrier.wait()
+        if calls.add() == 1 { barrier.wait() }
         for required in requirements[number] {
           let status = building.require("\(required)")
           if status != SVK_OK { return afterwards(number, status) }
@@ -88,8 +90,8 @@ final class BuildWaitTests: XCTestCase {
     }
   }
 
-  /// Who waits outside of the circle gets the failure of the factory that it waits for.
-  func testAWaiterOutsideTheCircleGetsTheFailureToo() {
+  /// Who asks from outside of the circle gets the failure too: of the factory that it waits for, or its own.
+  func testAThreadOutsideTheCircleGetsTheFailureToo() {
     for _ in 0..<rounds {
       let container = Container.create(parent: nil)
       _ = ring(container, [[1], [0], [0]], barrier: Barrier(3))

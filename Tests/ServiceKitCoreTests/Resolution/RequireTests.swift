@@ -11,19 +11,19 @@ final class RequireTests: XCTestCase {
   func testAResolverIsValidWhileItsFactoryRunsOnItsThread() throws {
     let seen = Shared<[Token]>([])
     let answers = Shared<[Int32]>([])
+    func note(_ answer: Int32) { answers.change { $0.append(answer) } }
     let inner = Maker("inner") { building in
-      answers.change { $0.append(building.require("leaf")) }
+      note(building.require("leaf"))
       // The outer factory's resolver is valid, too: it is running.
-      let outer = seen.value[0]
-      answers.change { $0.append(Building(resolver: outer).require("leaf")) }
+      note(Building(resolver: seen.value[0]).require("leaf"))
       return SVK_OK
     }
     let outer = Maker("outer") { building in
       seen.change { $0.append(building.resolver) }
-      answers.change { $0.append(building.require("inner")) }
+      note(building.require("inner"))
       runThreads(1) { _ in
-        answers.change { $0.append(building.require("leaf")) }
-        answers.change { $0.append(Require.container(building.resolver) == nil ? SVK_INVALID_HANDLE : SVK_OK) }
+        note(building.require("leaf"))
+        note(Require.container(building.resolver) == nil ? SVK_INVALID_HANDLE : SVK_OK)
       }
       return SVK_OK
     }

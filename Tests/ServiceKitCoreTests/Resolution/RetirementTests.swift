@@ -6,27 +6,26 @@ import XCTest
 /// Threads resolve while others take away what they resolve: nobody meets an instance that has ended, and whatever was
 /// built is destroyed, once.
 final class RetirementTests: XCTestCase {
-  private let rounds = 400
-
-  /// On two threads `change` until it is done, on two others resolves of `keys`, with the handle held for a moment.
+  /// On two threads `change`, on two others resolves of `keys`, with the handle held for a moment.
   private func compete(
-    _ container: Container, keys: [String], allowed: Set<Int32> = [], change: @escaping (_ thread: Int, _ round: Int) -> Void
+    _ container: Container, keys: [String], allowed: Set<Int32> = [],
+    change: @escaping (_ thread: Int, _ round: Int) -> Void
   ) {
     let (dead, unexpected, resolves) = (Tally(), Tally(), Tally())
-    let left = Tally()
-    left.add(2)
+    let changing = Tally()
+    changing.add(2)
+    let barrier = Barrier(4)
     runThreads(4) { thread in
+      if thread >= 2 { container.tryResolve(keys[0]).held?.release() }
+      barrier.wait()
       guard thread < 2 else {
         var kept: Held?
-        var round = 0
-        while left.value > 0 {
-          round += 1
-          let (status, held) = container.tryResolve(keys[round % keys.count])
+        while changing.value > 0 {
+          let (status, held) = container.tryResolve(keys[resolves.add() % keys.count])
           guard let held else {
             if !allowed.contains(status) { unexpected.add() }
             continue
           }
-          resolves.add()
           if held.product?.isAlive != true { dead.add() }
           if let kept {
             if kept.product?.isAlive != true { dead.add() }
@@ -37,12 +36,11 @@ final class RetirementTests: XCTestCase {
         kept?.release()
         return
       }
-      for round in 0..<self.rounds { change(thread, round) }
-      left.add(-1)
+      for round in rounds(1_000) { change(thread, round) }
+      changing.add(-1)
     }
     XCTAssertEqual(dead.value, 0, "an instance had ended while a handle on it was held")
     XCTAssertEqual(unexpected.value, 0)
-    XCTAssertGreaterThan(resolves.value, 0)
   }
 
   private func checkBalance(_ makers: Maker..., file: StaticString = #filePath, line: UInt = #line) {
@@ -60,7 +58,6 @@ final class RetirementTests: XCTestCase {
       compete(container, keys: ["key"]) { _, _ in container.register("key", maker.registration(scope)) }
       XCTAssertTrue(container.destroy())
       checkBalance(maker)
-      XCTAssertEqual(maker.frees.value, 2 * rounds + 1)
     }
   }
 
@@ -74,7 +71,6 @@ final class RetirementTests: XCTestCase {
     }
     XCTAssertTrue(container.destroy())
     checkBalance(maker)
-    XCTAssertEqual(maker.frees.value, 2)
   }
 
   func testUnregisteringWhileOthersResolve() {
@@ -86,7 +82,6 @@ final class RetirementTests: XCTestCase {
     }
     XCTAssertTrue(container.destroy())
     checkBalance(maker)
-    XCTAssertEqual(maker.frees.value, 2 * rounds)
   }
 
   func testPushingAndPoppingWhileOthersResolve() {
@@ -132,7 +127,6 @@ final class RetirementTests: XCTestCase {
     XCTAssertTrue(container.destroy())
     try? Singletons.reset(nil)
     checkBalance(maker)
-    XCTAssertEqual(maker.frees.value, 1)
   }
 
   func testResettingACustomScopeWhileOthersResolve() throws {
@@ -177,7 +171,7 @@ final class RetirementTests: XCTestCase {
 
   /// The container closes to new work, lets factories in progress end, and then everything of it ends.
   func testDestroyingAContainerWhileOthersResolve() {
-    for _ in 0..<100 {
+    for _ in rounds(100) {
       let container = Container.create(parent: nil)
       let (maker, unexpected, dead) = (Maker(), Tally(), Tally())
       for key in ["a", "b"] { container.register(key, maker.registration(key == "a" ? .cached : .unique)) }
@@ -201,7 +195,6 @@ final class RetirementTests: XCTestCase {
       XCTAssertEqual(unexpected.value, 0)
       XCTAssertEqual(dead.value, 0)
       checkBalance(maker)
-      XCTAssertEqual(maker.frees.value, 2)
     }
   }
 
@@ -217,6 +210,5 @@ final class RetirementTests: XCTestCase {
     XCTAssertEqual(dead.value, 0)
     checkBalance(maker)
     XCTAssertTrue(container.destroy())
-    XCTAssertEqual(maker.frees.value, 1)
   }
 }

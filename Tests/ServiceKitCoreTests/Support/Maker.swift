@@ -14,6 +14,8 @@ final class Maker: @unchecked Sendable {
   let builds = Tally()
   let destroys = Tally()
   let frees = Tally()
+  /// Registrations made of it: as many frees are due in the end.
+  let registrations = Tally()
   /// Products that were destroyed a second time.
   let doubleDestroys = Tally()
   /// Where the order of destructions is written down.
@@ -35,6 +37,7 @@ final class Maker: @unchecked Sendable {
     type: String? = nil, requires: [String] = [], context: String? = nil
   ) -> Registration {
     let pointer = Unmanaged.passRetained(self).toOpaque()
+    registrations.add()
     return Registration(
       create: { resolver, instance, maker in
         Maker.of(maker).create(Token(word: UInt(bitPattern: resolver)), &instance!.pointee)

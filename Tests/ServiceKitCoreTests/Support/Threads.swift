@@ -19,6 +19,13 @@ func storm(_ count: Int, rounds: Int, _ body: @escaping (_ thread: Int, _ round:
   }
 }
 
+/// Numbers from 0 on, up to `most` of them, but no new one after `seconds`: so that a storm in which threads wait for
+/// each other's slices of a busy processor ends all the same.
+func rounds(_ most: Int, seconds: Double = 2) -> some Sequence<Int> {
+  let end = DispatchTime.now() + seconds
+  return (0..<most).lazy.prefix { $0 < 20 || DispatchTime.now() < end }
+}
+
 /// A thread that can be joined, so that a test knows that its end has been dealt with.
 final class TestThread {
   private final class Body {

@@ -43,9 +43,11 @@ final class ReadSectionTests: XCTestCase {
   /// Sections that begin after the call are not waited for: a reader that never rests holds up nobody.
   func testTheWaitEndsThoughSectionsFollowEachOther() {
     let isOver = Atomic<Bool>(false)
+    let barrier = Barrier(3)
     runThreads(3) { thread in
+      barrier.wait()
       if thread == 0 {
-        for _ in 0..<500 { ReadSection.waitForOthers() }
+        for _ in rounds(500) { ReadSection.waitForOthers() }
         isOver.store(true, ordering: .releasing)
       } else {
         let record = ThreadRecord.current
@@ -62,11 +64,12 @@ final class ReadSectionTests: XCTestCase {
     final class Node: Sendable {
       let isAlive = Atomic<Bool>(true)
     }
-    let rounds = 3_000
+    let barrier = Barrier(4)
     let current = Atomic<Unmanaged<Node>?>(Unmanaged.passRetained(Node()))
     let isOver = Atomic<Bool>(false)
     let dead = Tally()
     runThreads(4) { thread in
+      barrier.wait()
       guard thread == 0 else {
         let record = ThreadRecord.current
         while !isOver.load(ordering: .acquiring) {
@@ -77,7 +80,7 @@ final class ReadSectionTests: XCTestCase {
         }
         return
       }
-      for _ in 0..<rounds {
+      for _ in rounds(3_000) {
         let old = current.exchange(Unmanaged.passRetained(Node()), ordering: .sequentiallyConsistent)!
         ReadSection.waitForOthers()
         old._withUnsafeGuaranteedRef { $0.isAlive.store(false, ordering: .sequentiallyConsistent) }

@@ -4,8 +4,11 @@ import XCTest
 @testable import ServiceKitCore
 
 final class SlotDirectoryTests: XCTestCase {
-  /// The first and last index of each of the first chunks.
-  private let edges = [0, 63, 64, 191, 192, 447, 448, 959, 960, 1983, 1984]
+  /// Elements come in chunks of this many.
+  private let chunk = 4_096
+  /// The last index that a token can hold.
+  private let last = Int(Token.indexMask)
+  private lazy var edges = [0, chunk - 1, chunk, 2 * chunk - 1, 2 * chunk, last - chunk + 1, last]
 
   func testNothingIsThereBeforeItGrows() {
     let directory = SlotDirectory<UInt>()
@@ -13,15 +16,14 @@ final class SlotDirectoryTests: XCTestCase {
   }
 
   func testAChunkHoldsFromItsFirstToItsLastElement() {
-    for (chunk, first) in [0, 64, 192, 448, 960].enumerated() {
-      let last = first + (64 << chunk) - 1
-      for grown in [first, (first + last) / 2, last] {
-        let directory = SlotDirectory<UInt>()
+    for first in [0, chunk, 7 * chunk, last - chunk + 1] {
+      for grown in [first, first + chunk / 2, first + chunk - 1] {
+        let directory = SlotDirectory<UInt8>()
         directory.grow(toHold: grown)
         XCTAssertNotNil(directory.element(first))
-        XCTAssertNotNil(directory.element(last))
-        XCTAssertNil(directory.element(last + 1))
-        if first > 0 { XCTAssertNil(directory.element(first - 1)) }
+        XCTAssertNotNil(directory.element(first + chunk - 1))
+        XCTAssertNil(directory.element(first + chunk))
+        XCTAssertNil(directory.element(first - 1))
       }
     }
   }
@@ -29,14 +31,14 @@ final class SlotDirectoryTests: XCTestCase {
   func testElementsBeginAsZeroAndNoTwoShareAPlace() {
     let directory = SlotDirectory<UInt>()
     var places = Set<UnsafeMutablePointer<UInt>>()
-    for index in 0..<5_000 {
+    for index in 0..<10_000 {
       directory.grow(toHold: index)
       let element = directory.element(index)!
       XCTAssertEqual(element.pointee, 0)
       XCTAssertTrue(places.insert(element).inserted)
       element.pointee = UInt(index)
     }
-    for index in 0..<5_000 { XCTAssertEqual(directory.element(index)!.pointee, UInt(index)) }
+    for index in 0..<10_000 { XCTAssertEqual(directory.element(index)!.pointee, UInt(index)) }
   }
 
   func testElementsNeverMove() {
@@ -50,12 +52,11 @@ final class SlotDirectoryTests: XCTestCase {
     XCTAssertEqual(first.pointee, 7)
   }
 
-  func testAnIndexBeyondAllChunksIsNowhere() {
+  func testAnIndexThatNoTokenCanHoldIsNowhere() {
     let directory = SlotDirectory<UInt>()
     for index in edges { directory.grow(toHold: index) }
-    for index in [Int(Token.indexMask), 1 << 30, Int.max - 64, Int.max, Int.min, -65] {
-      XCTAssertNil(directory.element(index))
-    }
+    for index in edges { XCTAssertNotNil(directory.element(index)) }
+    for index in [last + 1, 1 << 30, Int.max, Int.min, -1, -chunk] { XCTAssertNil(directory.element(index)) }
   }
 
   func testReadersSeeWholeChunksWhileItGrows() {

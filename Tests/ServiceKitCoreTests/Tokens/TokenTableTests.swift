@@ -43,7 +43,7 @@ final class TokenTableTests: XCTestCase {
       XCTAssertNil(TokenTable.peek(token, kind, Thing.self))
       XCTAssertFalse(TokenTable.withFromSignalHandler(token, kind, Thing.self) { _ in XCTFail("called") })
       // With the kind that is asked for, but this one's place.
-      let forged = Token(word: token.word & (1 << UInt(Token.kindShift)) - 1 | UInt(kind.rawValue) << UInt(Token.kindShift))
+      let forged = token.with(kind: UInt(kind.rawValue))
       XCTAssertFalse(exists(forged, kind))
       XCTAssertFalse(TokenTable.withdraw(forged, kind))
     }
@@ -144,10 +144,11 @@ final class TokenTableTests: XCTestCase {
   }
 
   func testNoCallMeetsAnEndedObject() {
-    let rounds = 1_500
     let (ended, dead, strangers) = (Tally(), Tally(), Tally())
     let current = Atomic<UInt>(0)
+    let (barrier, made) = (Barrier(4), Tally())
     runThreads(4) { thread in
+      barrier.wait()
       guard thread == 0 else {
         while true {
           let word = current.load(ordering: .acquiring)
@@ -158,7 +159,8 @@ final class TokenTableTests: XCTestCase {
           }
         }
       }
-      for _ in 0..<rounds {
+      for _ in rounds(1_500) {
+        made.add()
         let token = TokenTable.add(.scope, Thing(ended))
         current.store(token.word, ordering: .releasing)
         if !TokenTable.withdraw(token, .scope) { dead.add() }
@@ -167,14 +169,15 @@ final class TokenTableTests: XCTestCase {
     }
     XCTAssertEqual(dead.value, 0)
     XCTAssertEqual(strangers.value, 0)
-    XCTAssertEqual(ended.value, rounds)
+    XCTAssertEqual(ended.value, made.value)
   }
 
   func testNoSignalHandlerMeetsAnEndedObject() {
-    let rounds = 1_500
     let (ended, dead) = (Tally(), Tally())
     let current = Atomic<UInt>(0)
+    let (barrier, made) = (Barrier(3), Tally())
     runThreads(3) { thread in
+      barrier.wait()
       guard thread == 0 else {
         while true {
           let word = current.load(ordering: .acquiring)
@@ -184,7 +187,8 @@ final class TokenTableTests: XCTestCase {
           }
         }
       }
-      for _ in 0..<rounds {
+      for _ in rounds(1_500) {
+        made.add()
         let token = TokenTable.add(.scope, Thing(ended))
         current.store(token.word, ordering: .releasing)
         if !TokenTable.withdraw(token, .scope) { dead.add() }
@@ -192,6 +196,6 @@ final class TokenTableTests: XCTestCase {
       current.store(1, ordering: .releasing)
     }
     XCTAssertEqual(dead.value, 0)
-    XCTAssertEqual(ended.value, rounds)
+    XCTAssertEqual(ended.value, made.value)
   }
 }

@@ -13,3 +13,8 @@ func inForkedChild(_ body: () -> Int32) -> Int32 {
   while waitpid(child, &status, 0) < 0, errno == EINTR {}
   return status & 0x7F == 0 ? status >> 8 & 0xFF : -1
 }
+
+func isDescriptorReadable(_ descriptor: Int32) -> Bool {
+  var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+  return poll(&watched, 1, 0) == 1
+}
