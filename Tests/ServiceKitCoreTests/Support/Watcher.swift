@@ -80,11 +80,14 @@ final class Source: @unchecked Sendable {
 
   @discardableResult
   func send(_ text: String, timeout: Int64 = -1) -> Int32 {
-    status { () throws(Failure) in
+    var isStream = false
+    let result = status { () throws(Failure) in
       let bytes = owned(text)
-      try stream.send(copying: bytes.view.start, bytes.count, timeout: timeout)
+      isStream = try ServiceKitCore.Stream.send(
+        streamToken, copying: bytes.view.start, bytes.count, timeout: timeout)
       withExtendedLifetime(bytes) {}
     }
+    return result == SVK_OK && !isStream ? SVK_INVALID_HANDLE : result
   }
 
   func observe(
