@@ -28,30 +28,26 @@ static int check(int ok, const char *expression, int line) {
 #define CHECK(expression) check(!!(expression), #expression, __LINE__)
 
 /* The whole header. */
-/* clang-format off: it would indent each line further than the one before. */
+/* By hand, since the formatter indents each line further than the one before. */
+/* clang-format off */
 #define EACH_FUNCTION(X) \
-  X(svk_version) \
-  X(svk_version_string) X(svk_constant) X(svk_status_name) X(svk_last_error) X(svk_container_create) X( \
-      svk_container_create_child) X(svk_container_shared) X(svk_container_destroy) X(svk_container_reset) \
-      X(svk_container_push) X(svk_container_pop) X(svk_container_set_contexts) X(svk_container_set_strict) \
-          X(svk_container_set_default_scope) X(svk_container_validate) X(svk_container_describe) \
-              X(svk_register) X(svk_register_for) X(svk_unregister) X(svk_reset) X(svk_decorate) \
-                  X(svk_scope_create) X(svk_scope_reset) X(svk_scope_destroy) X(svk_singleton_reset) X( \
-                      svk_require) X(svk_require_with) X(svk_resolver_parameter) X(svk_resolver_container) \
-                      X(svk_resolve) X(svk_resolve_with) X(svk_resolve_typed) X(svk_key_intern) \
-                          X(svk_resolve_key) X(svk_instance) X(svk_release) X(svk_pin) X(svk_stream_create) \
-                              X(svk_stream_void) X(svk_stream_send) X(svk_stream_send_owned) \
-                                  X(svk_stream_send_within) X(svk_stream_finish) X(svk_stream_destroy) \
-                                      X(svk_service_create) X(svk_service_close) X(svk_service_api) \
-                                          X(svk_service_read) X(svk_service_acquire) X(svk_snapshot_release) \
-                                              X(svk_service_wait) X(svk_service_observe) X( \
-                                                  svk_subscription_cancel) X(svk_subscription_cancel_nowait) \
-                                                  X(svk_subscription_next) X(svk_subscription_next_copy) \
-                                                      X(svk_subscription_fd) X(svk_subscription_dropped) \
-                                                          X(svk_dispatcher_create) X(svk_dispatcher_destroy) \
-                                                              X(svk_dispatcher_fd) X(svk_dispatcher_wake) \
-                                                                  X(svk_dispatcher_dispatch) X(svk_set_log) \
-                                                                      X(svk_container_set_trace)
+  X(svk_version) X(svk_version_string) X(svk_constant) X(svk_status_name) X(svk_last_error) \
+  X(svk_container_create) X(svk_container_create_child) X(svk_container_shared) \
+  X(svk_container_destroy) X(svk_container_reset) X(svk_container_push) X(svk_container_pop) \
+  X(svk_container_set_contexts) X(svk_container_set_strict) X(svk_container_set_default_scope) \
+  X(svk_container_validate) X(svk_container_describe) X(svk_register) X(svk_register_for) \
+  X(svk_unregister) X(svk_reset) X(svk_decorate) X(svk_scope_create) X(svk_scope_reset) \
+  X(svk_scope_destroy) X(svk_singleton_reset) X(svk_require) X(svk_require_with) \
+  X(svk_resolver_parameter) X(svk_resolver_container) X(svk_resolve) X(svk_resolve_with) \
+  X(svk_resolve_typed) X(svk_key_intern) X(svk_resolve_key) X(svk_instance) X(svk_release) \
+  X(svk_pin) X(svk_stream_create) X(svk_stream_void) X(svk_stream_send) X(svk_stream_send_owned) \
+  X(svk_stream_send_within) X(svk_stream_finish) X(svk_stream_destroy) X(svk_service_create) \
+  X(svk_service_close) X(svk_service_api) X(svk_service_read) X(svk_service_acquire) \
+  X(svk_snapshot_release) X(svk_service_wait) X(svk_service_observe) X(svk_subscription_cancel) \
+  X(svk_subscription_cancel_nowait) X(svk_subscription_next) X(svk_subscription_next_copy) \
+  X(svk_subscription_fd) X(svk_subscription_dropped) X(svk_dispatcher_create) \
+  X(svk_dispatcher_destroy) X(svk_dispatcher_fd) X(svk_dispatcher_wake) X(svk_dispatcher_dispatch) \
+  X(svk_set_log) X(svk_container_set_trace)
 /* clang-format on */
 
 /* A pointer for each, of the type that the header says. */
