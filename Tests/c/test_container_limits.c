@@ -3,6 +3,9 @@
 
 static struct kind kind;
 
+/* Much more than elsewhere, so much less than elsewhere where it is slow. */
+static int very(int many) { return check_slow() ? many / 20 : many; }
+
 static void begin(void) { memset(&kind, 0, sizeof kind); }
 
 static void check_end(void) {
@@ -18,7 +21,7 @@ static void *array(int count, size_t size) {
 
 static void test_many_handles(void) {
   begin();
-  int many = iterations(1200000); /* more than 2 to the 20 */
+  int many = very(1200000); /* more than 2 to the 20 */
   svk_handle **handles = array(many, sizeof *handles);
   svk_container *container = new_container();
   svk_key *key = NULL;
@@ -45,7 +48,7 @@ static void test_many_handles(void) {
 
 static void test_many_instances(void) {
   begin();
-  int many = iterations(200000);
+  int many = very(200000);
   svk_handle **handles = array(many, sizeof *handles);
   svk_container *container = new_container();
   MUST_OK(kind_register(container, "key", &kind, SVK_SCOPE_UNIQUE));
@@ -60,7 +63,7 @@ static void test_many_instances(void) {
 
 static void test_many_containers(void) {
   begin();
-  int many = iterations(70000); /* more than 2 to the 16 */
+  int many = very(70000); /* more than 2 to the 16 */
   svk_container **containers = array(many, sizeof *containers);
   for (int i = 0; i < many; i++) {
     containers[i] = new_container();
@@ -80,7 +83,7 @@ static void test_many_containers(void) {
 
 static void test_many_scopes(void) {
   begin();
-  int many = iterations(70000);
+  int many = very(70000);
   svk_scope **scopes = array(many, sizeof *scopes);
   svk_container *container = new_container();
   for (int i = 0; i < many; i++)
@@ -102,7 +105,7 @@ static void test_many_scopes(void) {
 }
 
 static void test_many_interned_keys(void) {
-  int many = iterations(70000);
+  int many = very(70000);
   svk_key **keys = array(many, sizeof *keys);
   char name[32];
   for (int round = 0; round < 2; round++)
@@ -117,7 +120,7 @@ static void test_many_interned_keys(void) {
 }
 
 static void test_a_long_line_of_parents(void) {
-  int depth = iterations(100000);
+  int depth = very(100000);
   svk_container **chain = array(depth, sizeof *chain);
   for (int order = 0; order < 2; order++) {
     begin();
@@ -141,7 +144,7 @@ static void test_a_long_line_of_parents(void) {
 
 static void test_many_pushes(void) {
   begin();
-  int depth = iterations(100000);
+  int depth = very(100000);
   svk_container *container = new_container();
   for (int i = 0; i < depth; i++) {
     MUST_OK(svk_container_push(container));
@@ -160,7 +163,7 @@ static void test_many_pushes(void) {
 /* Each one replaced while it is held. */
 static void test_many_replaced(void) {
   begin();
-  int many = iterations(5000);
+  int many = very(5000);
   svk_handle **handles = array(many, sizeof *handles);
   svk_container *container = new_container();
   for (int i = 0; i < many; i++) {
@@ -180,7 +183,7 @@ static void test_many_replaced(void) {
 static svk_status require_many(svk_resolver *resolver, struct kind *own) {
   (void)own;
   void *instance = NULL;
-  for (int i = 0; i < iterations(100000); i++)
+  for (int i = 0; i < very(100000); i++)
     if (svk_require(resolver, i % 2 ? "cached" : "unique", &instance) != SVK_OK)
       MUST(!"require");
   return SVK_OK;

@@ -232,6 +232,40 @@ static void test_storm(void) {
   CHECK_EQ(storm.set, storm.freed);
 }
 
+/* First resolves at the same time: an event for each, and one of them alone has built it. */
+struct first {
+  svk_container *container;
+  _Atomic int built, cached, others;
+};
+
+static void count_kinds(const svk_trace_event *event, void *user_data) {
+  struct first *first = user_data;
+  atomic_fetch_add(event->kind == SVK_TRACE_REGISTRATION ? &first->built
+                   : event->kind == SVK_TRACE_CACHE      ? &first->cached
+                                                         : &first->others,
+                   1);
+}
+
+static void resolve_first(int index, void *argument) {
+  (void)index;
+  struct first *first = argument;
+  CHECK_OK(svk_release(RESOLVE(first->container, "key")));
+}
+
+static void test_first_resolves(void) {
+  for (int round = 0; round < iterations(300); round++) {
+    struct first first = { .container = new_container() };
+    struct kind kind = { .name = NULL };
+    MUST_OK(kind_register(first.container, "key", &kind, SVK_SCOPE_CACHED));
+    CHECK_OK(svk_container_set_trace(first.container, count_kinds, &first, NULL));
+    run_threads(6, resolve_first, &first);
+    CHECK_EQ(first.built, 1);
+    CHECK_EQ(first.cached, 5);
+    CHECK_EQ(first.others, 0);
+    CHECK_OK(svk_container_destroy(first.container));
+  }
+}
+
 int main(void) {
   expected_thread = pthread_self();
   RUN(test_kinds_and_depths);
@@ -239,6 +273,7 @@ int main(void) {
   RUN(test_the_nearest);
   RUN(test_replace_and_remove);
   RUN(test_from_inside_itself);
+  RUN(test_first_resolves);
   RUN(test_storm);
   return check_done();
 }

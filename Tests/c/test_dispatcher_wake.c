@@ -183,7 +183,7 @@ static void hail_run(int index, void *pointer) {
   if (index == 0) {
     hail->target = pthread_self();
     atomic_store(&hail->ready, 1);
-    for (int i = 0; i < iterations(20000); i++) {
+    for (int i = 0; i < iterations(20000) || handled == 0; i++) {
       CHECK_OK(send_number(hail->stream, i));
       size_t count = 99;
       CHECK_OK(svk_dispatcher_dispatch(hail->dispatcher, 0, 0, &count));

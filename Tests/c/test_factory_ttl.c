@@ -147,6 +147,39 @@ static void test_hits_keep_it(void) {
   CHECK_EQ(kind.built, kind.destroyed);
 }
 
+/* Found too old by many threads at once: one of them builds, the others wait for that. */
+struct rush {
+  svk_container *container;
+  struct instance *seen[6];
+};
+
+static void rush_in(int index, void *argument) {
+  struct rush *rush = argument;
+  svk_handle *handle = RESOLVE(rush->container, "key");
+  rush->seen[index] = svk_instance(handle);
+  CHECK_OK(svk_release(handle));
+}
+
+static void test_renewed_once(void) {
+  enum { TTL = 100000000 }; /* 100 ms */
+  struct rush rush = { .container = new_container() };
+  struct kind kind = { .name = NULL };
+  register_ttl(rush.container, &kind, SVK_SCOPE_CACHED, TTL);
+  for (int round = 1; round <= 3; round++) {
+    int before = kind.built;
+    uint64_t start = now();
+    run_threads(6, rush_in, &rush);
+    if (now() - start < TTL) { /* else the new one may have become too old, too */
+      CHECK_EQ(kind.built, before + 1);
+      for (int i = 1; i < 6; i++)
+        CHECK(rush.seen[i] == rush.seen[0]);
+    }
+    pass(TTL + SHORT);
+  }
+  CHECK_OK(svk_container_destroy(rush.container));
+  CHECK_EQ(kind.built, kind.destroyed);
+}
+
 /* A time to live for each parameter. */
 static void test_by_parameter(void) {
   svk_container *container = new_container();
@@ -202,6 +235,7 @@ int main(void) {
   RUN(test_no_effect_on_unique_and_graph);
   RUN(test_no_effect_within_a_graph);
   RUN(test_hits_keep_it);
+  RUN(test_renewed_once);
   RUN(test_by_parameter);
   RUN(test_storm);
   return check_done();

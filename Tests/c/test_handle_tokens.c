@@ -479,6 +479,53 @@ static void test_concurrent_double_release(void) {
   }
 }
 
+/* Two threads that meet at every handle, and release it at the same instant. */
+struct duel {
+  svk_container *container;
+  svk_handle *_Atomic handle;
+  _Atomic int arrived, released;
+  int rounds;
+};
+
+static void meet(struct duel *duel, int n) {
+  atomic_fetch_add(&duel->arrived, 1);
+  for (int spins = 0; atomic_load(&duel->arrived) < n; spins++)
+    if (spins > 1000)
+      sched_yield();
+}
+
+static void release_together(int index, void *argument) {
+  struct duel *duel = argument;
+  for (int i = 0; i < duel->rounds; i++) {
+    if (index == 0)
+      atomic_store(&duel->handle, RESOLVE(duel->container, i % 2 ? "unique" : "cached"));
+    meet(duel, i * 4 + 2);
+    /* Whichever of them comes out of that first, at some round the other one has caught up. */
+    for (volatile int step = 0, steps = index == 0 ? i % 64 : i / 64 % 64; step < steps; step = step + 1)
+      continue;
+    svk_status status = svk_release(duel->handle);
+    if (status == SVK_OK)
+      atomic_fetch_add(&duel->released, 1);
+    else
+      CHECK_STATUS(status, SVK_INVALID_HANDLE);
+    meet(duel, i * 4 + 4);
+    CHECK_EQ(duel->released, i + 1);
+  }
+}
+
+static void test_released_at_the_same_instant(void) {
+  static struct duel duel;
+  struct kind cached = { .name = NULL }, unique = { .name = NULL };
+  duel.container = new_container();
+  duel.rounds = iterations(50000);
+  MUST_OK(kind_register(duel.container, "cached", &cached, SVK_SCOPE_CACHED));
+  MUST_OK(kind_register(duel.container, "unique", &unique, SVK_SCOPE_UNIQUE));
+  run_threads(2, release_together, &duel);
+  CHECK_EQ(unique.built, unique.destroyed);
+  CHECK_OK(svk_container_destroy(duel.container));
+  CHECK_GONE(&cached, 1);
+}
+
 int main(void) {
   RUN(test_null);
   RUN(test_of_another_kind);
@@ -488,5 +535,6 @@ int main(void) {
   RUN(test_double_release);
   RUN(test_many_generations);
   RUN(test_concurrent_double_release);
+  RUN(test_released_at_the_same_instant);
   return check_done();
 }

@@ -76,6 +76,62 @@ static void test_an_instance_of_the_parent(void) {
   }
 }
 
+/*
+ * The factory ends its own container, while another thread waits for its instance through another container:
+ * a singleton is no container's, so it is given; an instance of the parent that ended is not, or not any
+ * more. No hang.
+ */
+static struct scene *ending_scene;
+static svk_status end_own_while_waited_for(svk_resolver *resolver, struct kind *kind) {
+  (void)resolver, (void)kind;
+  counter_add(&inside, 1);
+  counter_wait(&inside, 2);
+  wait_until_asleep(waiter);
+  CHECK_STATUS(svk_container_destroy(ending_scene->builder), SVK_DEFERRED);
+  return SVK_OK;
+}
+
+static void build_or_wait(int index, void *argument) {
+  struct scene *scene = argument;
+  svk_handle *handle = NULL;
+  if (index == 1) {
+    counter_wait(&inside, 1);
+    atomic_store(&waiter, thread_id());
+    counter_add(&inside, 1);
+  }
+  svk_status status = svk_resolve(index == 0 ? scene->builder : scene->waiting, "slow", &handle);
+  if (status == SVK_OK) {
+    struct instance *instance = svk_instance(handle);
+    CHECK(instance != NULL && instance->magic == INSTANCE_LIVES);
+    CHECK_OK(svk_release(handle));
+  } else {
+    CHECK(status == SVK_INVALID_HANDLE || status == SVK_NOT_FOUND);
+    CHECK(handle == NULL);
+  }
+}
+
+static void test_the_builders_container_ends(void) {
+  for (int round = 0; round < iterations(200); round++) {
+    reset_counters();
+    int single = round % 2;
+    svk_container *builder = new_container();
+    struct scene scene = { builder, single ? new_container() : new_child(builder) };
+    struct kind slow = { .on_create = end_own_while_waited_for }, other = { .name = NULL };
+    ending_scene = &scene;
+    MUST_OK(kind_register(builder, "slow", &slow, single ? SVK_SCOPE_SINGLETON : SVK_SCOPE_CACHED));
+    if (single)
+      MUST_OK(kind_register(scene.waiting, "slow", &other, SVK_SCOPE_SINGLETON));
+    run_threads(2, build_or_wait, &scene);
+    CHECK_EQ(slow.asked, 1);
+    if (single)
+      CHECK(kind_of(scene.waiting, "slow") != NULL);
+    CHECK_OK(svk_container_destroy(scene.waiting));
+    CHECK_OK(svk_singleton_reset(NULL));
+    CHECK_GONE(&slow, 1);
+    CHECK_GONE(&other, other.built);
+  }
+}
+
 /* Deferred by one of two factories that run: done when the second one has returned, too. */
 struct two {
   svk_container *container;
@@ -162,6 +218,7 @@ static void test_a_slow_destroy_elsewhere(void) {
 int main(void) {
   RUN(test_a_singleton_of_another_container);
   RUN(test_an_instance_of_the_parent);
+  RUN(test_the_builders_container_ends);
   RUN(test_deferred_until_the_last);
   RUN(test_a_slow_destroy_elsewhere);
   return check_done();

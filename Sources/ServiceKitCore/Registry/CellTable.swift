@@ -12,10 +12,8 @@ struct CellTable: ~Copyable {
     let hash = Atomic<UInt64>(0)
   }
 
-  /// How many cells there are.
-  /// Stands first because ThreadSanitizer takes a change of any field for one of the first bytes, which therefore must
-  /// not be among those that other threads read without a lock.
-  private(set) var count = 0
+  /// Atomic, although it is used with the container's lock held only: an unoptimised search reads the table as a whole.
+  private let cells = Atomic<Int>(0)
   private let entries: UnsafeMutablePointer<Entry>
   private let mask: Int
 
@@ -39,6 +37,8 @@ struct CellTable: ~Copyable {
     table.deallocate()
   }
 
+  /// How many cells there are, with the container's lock held.
+  var count: Int { cells.load(ordering: .relaxed) }
   var capacity: Int { mask + 1 }
   var isFull: Bool { count * 2 >= capacity }
 
@@ -54,12 +54,12 @@ struct CellTable: ~Copyable {
   }
 
   /// Adds a cell whose key is not there, to a table that is not full, with the container's lock held.
-  mutating func insert(_ cell: UnsafeMutablePointer<Cell>) {
+  func insert(_ cell: UnsafeMutablePointer<Cell>) {
     var index = Int(truncatingIfNeeded: cell.pointee.hash) & mask
     while (entries + index).pointee.cell.load(ordering: .relaxed) != nil { index = (index &+ 1) & mask }
     (entries + index).pointee.hash.store(cell.pointee.hash, ordering: .relaxed)
     (entries + index).pointee.cell.store(cell, ordering: .releasing)
-    count += 1
+    cells.wrappingAdd(1, ordering: .relaxed)
   }
 
   func forEach(_ body: (UnsafeMutablePointer<Cell>) -> Void) {

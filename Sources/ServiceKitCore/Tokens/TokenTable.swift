@@ -63,9 +63,12 @@ package enum TokenTable {
   /// threads share. For objects that are freed only after ``ReadSection/waitForOthers()``.
   @inline(__always)
   static func peek<Object: AnyObject>(_ token: Token, _ kind: Token.Kind, _ type: Object.Type) -> Unmanaged<Object>? {
+    // Looked at before the object and after it: a slot that was taken again in between has another generation, and its
+    // object is perhaps of another class.
     guard token.isKind(kind), let slot = slots.element(token.index),
-      slot.pointee.state.load(ordering: .sequentiallyConsistent) & ~Token.indexMask == token.word & ~Token.indexMask,
-      let reference = slot.pointee.object.load(ordering: .sequentiallyConsistent)
+      slot.pointee.state.load(ordering: .acquiring) & ~Token.indexMask == token.word & ~Token.indexMask,
+      let reference = slot.pointee.object.load(ordering: .acquiring),
+      slot.pointee.state.load(ordering: .acquiring) & ~Token.indexMask == token.word & ~Token.indexMask
     else { return nil }
     return Unmanaged.fromOpaque(reference)
   }

@@ -5,38 +5,56 @@ import XCTest
 
 final class AsymmetricFenceTests: XCTestCase {
   private final class Mark: Sendable {
-    let round = Atomic<Int>(0)
+    private let atomic = Atomic<Int>(0)
+    var value: Int { atomic.load(ordering: .relaxed) }
+    func set(_ value: Int) { atomic.store(value, ordering: .relaxed) }
+  }
+
+  /// Lets two threads go on at the same moment, as nearly as spinning can.
+  private final class Start: Sendable {
+    private let arrived = Atomic<Int>(0)
+
+    func meet(_ round: Int) {
+      arrived.wrappingAdd(1, ordering: .acquiringAndReleasing)
+      var turns = 0
+      while arrived.load(ordering: .acquiring) < 2 * round {
+        turns += 1
+        if turns % 1_000 == 0 { yieldProcessor() }
+      }
+    }
   }
 
   /// Each side writes its mark and then looks at the other's: they cannot both miss it.
   func testOneSideSeesTheOther() {
     AsymmetricFence.prepare()
-    let rounds = 4_000
-    let (light, heavy, start, done) = (Mark(), Mark(), Mark(), Mark())
-    let (lightMissed, heavyMissed) = (Mark(), Mark())
-    let bothMissed = Tally()
+    let (light, heavy, start) = (Mark(), Mark(), Start())
+    let seen = Shared<[[Bool]]>([[], []])
+    let isOver = Mark()
     runThreads(2) { thread in
-      for round in 1...rounds {
-        // Spinning, so that both are on their way at once.
+      var sees: [Bool] = []
+      var iterator = rounds(20_000).makeIterator()
+      for round in 1... {
+        // One of them decides that it was the last round, before both meet.
+        if thread == 0, iterator.next() == nil { isOver.set(1) }
+        start.meet(2 * round - 1)
+        if isOver.value == 1 { break }
+        // Sweeps over the moments at which the two meet.
+        for _ in 0..<(thread == 0 ? round % 32 : round / 32 % 32) { _ = isOver.value }
         if thread == 0 {
-          while done.round.load(ordering: .acquiring) < round - 1 { yieldProcessor() }
-          start.round.store(round, ordering: .releasing)
-          light.round.store(round, ordering: .relaxed)
+          light.set(round)
           AsymmetricFence.light()
-          if heavy.round.load(ordering: .relaxed) < round { lightMissed.round.store(round, ordering: .relaxed) }
-          while done.round.load(ordering: .acquiring) < round { yieldProcessor() }
-          if lightMissed.round.load(ordering: .relaxed) == round, heavyMissed.round.load(ordering: .relaxed) == round {
-            bothMissed.add()
-          }
+          sees.append(heavy.value >= round)
         } else {
-          while start.round.load(ordering: .acquiring) < round { yieldProcessor() }
-          heavy.round.store(round, ordering: .relaxed)
+          heavy.set(round)
           AsymmetricFence.heavy()
-          if light.round.load(ordering: .relaxed) < round { heavyMissed.round.store(round, ordering: .relaxed) }
-          done.round.store(round, ordering: .releasing)
+          sees.append(light.value >= round)
         }
+        start.meet(2 * round)
       }
+      seen.change { $0[thread] = sees }
     }
-    XCTAssertEqual(bothMissed.value, 0)
+    let (left, right) = (seen.value[0], seen.value[1])
+    XCTAssertEqual(left.count, right.count)
+    XCTAssertEqual(zip(left, right).filter { !$0 && !$1 }.count, 0)
   }
 }

@@ -68,6 +68,32 @@ final class ObserverListTests: XCTestCase {
     clear(&list)
   }
 
+  func testAnyChangeUnderAWalkLeavesTheWalkItsOwn() {
+    for changed in -1..<5 {
+      var list = ObserverList()
+      for subscription in subscriptions[..<5] { list.append(subscription) }
+      let walk = list.beginWalk()
+      if changed < 0 { list.append(subscriptions[5]) } else { list.remove(subscriptions[changed])?.release() }
+      XCTAssertEqual(numbers(walk), [0, 1, 2, 3, 4])
+      XCTAssertTrue(list.endWalk())
+      walk.dispose()
+      XCTAssertEqual(now(&list), changed < 0 ? [0, 1, 2, 3, 4, 5] : (0..<5).filter { $0 != changed })
+      clear(&list)
+    }
+  }
+
+  func testAForgottenWalkIsNoReasonToCopy() {
+    var list = ObserverList()
+    for subscription in subscriptions[..<5] { list.append(subscription) }
+    let first = list.entries
+    _ = list.beginWalk()
+    list.forgetWalk()
+    list.remove(subscriptions[2])?.release()
+    XCTAssertEqual(list.entries, first)
+    XCTAssertEqual(now(&list), [0, 1, 3, 4])
+    clear(&list)
+  }
+
   func testAnUndisturbedWalkLeavesNothingToDisposeOf() {
     var list = ObserverList()
     list.append(subscriptions[0])

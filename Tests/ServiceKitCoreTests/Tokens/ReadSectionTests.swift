@@ -72,9 +72,13 @@ final class ReadSectionTests: XCTestCase {
       barrier.wait()
       guard thread == 0 else {
         let record = ThreadRecord.current
+        var visits = 0
         while !isOver.load(ordering: .acquiring) {
           ReadSection.enter(record)
           let node = current.load(ordering: .sequentiallyConsistent)!
+          // Now and then it stays in the section for longer than the engine ever would.
+          visits += 1
+          if visits % 16 == 0 { yieldProcessor() }
           if !node._withUnsafeGuaranteedRef({ $0.isAlive.load(ordering: .sequentiallyConsistent) }) { dead.add() }
           ReadSection.leave(record)
         }

@@ -154,6 +154,7 @@ final class TokenTableTests: XCTestCase {
           let word = current.load(ordering: .acquiring)
           if word == 1 { return }
           TokenTable.with(Token(word: word), .scope, Thing.self) { thing in
+            yieldProcessor()
             if !thing.isAlive.load(ordering: .sequentiallyConsistent) { dead.add() }
             if thing.ended !== ended { strangers.add() }
           }
@@ -175,14 +176,15 @@ final class TokenTableTests: XCTestCase {
   func testNoSignalHandlerMeetsAnEndedObject() {
     let (ended, dead) = (Tally(), Tally())
     let current = Atomic<UInt>(0)
-    let (barrier, made) = (Barrier(3), Tally())
-    runThreads(3) { thread in
+    let (barrier, made) = (Barrier(2), Tally())
+    runThreads(2) { thread in
       barrier.wait()
       guard thread == 0 else {
         while true {
           let word = current.load(ordering: .acquiring)
           if word == 1 { return }
           _ = TokenTable.withFromSignalHandler(Token(word: word), .scope, Thing.self) { thing in
+            yieldProcessor()
             if !thing.isAlive.load(ordering: .sequentiallyConsistent) { dead.add() }
           }
         }
