@@ -46,7 +46,7 @@ package struct ByteView {
   @inline(__always)
   var hash: UInt64 {
     var state = ByteView.hashStart ^ UInt64(truncatingIfNeeded: count)
-    guard let start else { return ByteView.fold(state, 0x9E37_79B9_7F4A_7C15) }
+    guard let start, count > 0 else { return ByteView.fold(state, 0x9E37_79B9_7F4A_7C15) }
     var offset = 0
     while count &- offset >= 8 {
       state = ByteView.fold(state ^ start.loadUnaligned(fromByteOffset: offset, as: UInt64.self), 0x9E37_79B9_7F4A_7C15)

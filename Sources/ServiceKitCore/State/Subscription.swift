@@ -179,6 +179,8 @@ extension Subscription {
         state.kept.append(service.state.current)
       }
       state.hasEnded = service.state.isFinished
+      // This thread asks for the first turn before `observe` returns. A sender that did might not have come to it yet.
+      state.isScheduled = delivery == .elsewhere
       guard delivery == .onSenders else { return }
       gate.mark(CallbackGate.Mark.catchingUp)
       state.drainer = UInt(bitPattern: ThreadRecord.current)

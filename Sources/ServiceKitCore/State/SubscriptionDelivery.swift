@@ -107,11 +107,16 @@ extension Subscription {
 extension Subscription {
   /// Gives an observer what it begins with: on this thread, when it is called on its sender's; else by its own means.
   func catchUp() {
-    guard delivery == .onSenders else {
+    switch delivery {
+    case .onSenders: callWithFirst()
+    case .elsewhere: executor?.schedule(self)
+    case .pull:
       lock.lock()
       announce()
-      return
     }
+  }
+
+  private func callWithFirst() {
     let thread = ThreadRecord.current
     lock.lock()
     while true {

@@ -3,7 +3,9 @@ import Synchronization
 /// A stretch of a few instructions in which this thread follows pointers in structures that others change.
 ///
 /// Whoever takes something out of such a structure calls ``waitForOthers()`` before freeing it: from then on no thread
-/// is still on its way to it. Nothing inside a section waits, allocates or calls the program.
+/// is still on its way to it. Nothing inside a section waits, allocates or calls the program,
+/// but for a send, which stays in its section until it has its stream's lock: nobody may call ``waitForOthers()`` with
+/// a stream's lock held.
 enum ReadSection {
   /// Between this mark and the section's loads stands the light side of an ``AsymmetricFence``, whose heavy side is in
   /// ``waitForOthers()``: either the loads see that something is gone, or `waitForOthers` sees the section.

@@ -173,6 +173,31 @@ final class TokenTableTests: XCTestCase {
     XCTAssertEqual(ended.value, made.value)
   }
 
+  func testAnObjectIsNotLetGoWhileASignalHandlerIsAtIt() {
+    let ended = Tally()
+    let token = TokenTable.add(.scope, Thing(ended))
+    let inside = Event()
+    let hasLeft = Atomic<Bool>(false)
+    let tooEarly = Tally()
+    runThreads(2) { thread in
+      if thread == 0 {
+        let isFound = TokenTable.withFromSignalHandler(token, .scope, Thing.self) { _ in
+          inside.signal()
+          for _ in 0..<1_000 { yieldProcessor() }
+          if ended.value > 0 { tooEarly.add() }
+          hasLeft.store(true, ordering: .sequentiallyConsistent)
+        }
+        if !isFound { tooEarly.add() }
+      } else {
+        inside.wait()
+        _ = TokenTable.withdraw(token, .scope)
+        if !hasLeft.load(ordering: .sequentiallyConsistent) { tooEarly.add() }
+      }
+    }
+    XCTAssertEqual(tooEarly.value, 0)
+    XCTAssertEqual(ended.value, 1)
+  }
+
   func testNoSignalHandlerMeetsAnEndedObject() {
     let (ended, dead) = (Tally(), Tally())
     let current = Atomic<UInt>(0)
