@@ -1986,8 +1986,9 @@ typedef struct svk_observer_options {
  * Begins to observe a service: `on_state` is called on each state from now on, in order.
  *
  * With SVK_OBSERVE_CURRENT and inline delivery, `on_state` is called with the current state before this
- * returns, with `*subscription` set already; with a dispatcher, its call is due when this returns. A service whose stream has ended can be observed too: it
- * gives the current state, if asked for, and then its end.
+ * returns, with `*subscription` set already; with a dispatcher, its call is due when this returns. A
+ * service whose stream has ended can be observed too: it gives the current state, if asked for, and then
+ * its end.
  *
  * @param service The service.
  * @param options How to observe. Copied.
