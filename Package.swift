@@ -17,7 +17,8 @@ let package = Package(
   name: "servicekit",
   platforms: [.macOS(.v15)],
   products: [
-    .library(name: "servicekit", type: .dynamic, targets: ["ServiceKitABI"])
+    .library(name: "ServiceKit", targets: ["ServiceKit"]),
+    .library(name: "servicekit", type: .dynamic, targets: ["ServiceKitABI"]),
   ],
   targets: [
     .systemLibrary(name: "CServiceKit", path: "include"),
@@ -30,7 +31,15 @@ let package = Package(
       name: "ServiceKitABI",
       dependencies: ["ServiceKitCore", "CServiceKit"],
       swiftSettings: embeddable),
+    .target(
+      name: "ServiceKit",
+      dependencies: ["ServiceKitCore", "CServiceKit"],
+      swiftSettings: strict),
 
+    .testTarget(
+      name: "ServiceKitTests",
+      dependencies: ["ServiceKit", "ServiceKitABI", "CServiceKit"],
+      swiftSettings: strict),
     .testTarget(
       name: "ServiceKitCoreTests",
       dependencies: ["ServiceKitCore", "CServiceKit", "CPlatform"],
