@@ -338,6 +338,9 @@ static svk_status until_told(svk_resolver *resolver, struct kind *kind) {
   (void)kind;
   counter_add(&inside, 1);
   counter_wait(&leave, 1);
+  void *none = NULL;
+  while (svk_require(resolver, "low", &none) == SVK_NOT_FOUND)
+    sched_yield(); /* the token ends a moment before the container closes */
   check_closed_resolver(resolver);
   return SVK_OK;
 }
