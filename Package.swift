@@ -33,7 +33,7 @@ let package = Package(
       swiftSettings: embeddable),
     .target(
       name: "ServiceKit",
-      dependencies: ["ServiceKitCore", "CServiceKit"],
+      dependencies: ["ServiceKitCore", "CServiceKit", "CPlatform"],
       swiftSettings: strict),
 
     .testTarget(

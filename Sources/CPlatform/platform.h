@@ -36,7 +36,14 @@ static inline void platform_pause(void) {
 #endif
 }
 
+/* The calling thread, told apart from all others that run. */
+static inline const void *platform_thread_identity(void) {
+  static __thread char here;
+  return &here;
+}
+
 #ifdef __linux__
+static inline long platform_thread_id(void) { return syscall(SYS_gettid); }
 static inline int platform_membarrier(int command) { return (int)syscall(SYS_membarrier, command, 0, 0); }
 #endif
 

@@ -48,7 +48,7 @@ public func svk_decorate(
   answer { () throws(Failure) in
     try withContainer(container) { container throws(Failure) in
       let key = key_or_null == nil ? nil : try ByteView(key: key_or_null)
-      try container.decorate(key, decorator.map { Decorator($0, UserData(user_data, free: user_data_free)) })
+      try container.decorate(key, decorator.map { CDecorator($0, UserData(user_data, free: user_data_free)) })
     }
   }
 }
@@ -115,7 +115,7 @@ private func registration(
     try KeyRules.check(name, "type")
     type = OwnedBytes(name)
   }
-  return Registration(
+  return CRegistration(
     create: create, destroy: options.destroy,
     userData: UserData(options.user_data, free: options.user_data_free), scope: scope,
     customScope: scope == .custom ? try CustomScope.named(Token(options.custom_scope)) : nil,

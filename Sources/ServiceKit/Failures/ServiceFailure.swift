@@ -1,3 +1,4 @@
+import ServiceKitCore
 import Synchronization
 
 /// What happens when a program has asked for something that cannot be: a promise that nobody has kept, a cycle, a
@@ -23,8 +24,8 @@ public enum ServiceFailure {
 
   private static let current = Mutex<Handler> { message, file, line in fatalError(message, file: file, line: line) }
 
-  /// Calls the handler, outside of its lock.
+  /// Calls the handler, outside of its lock and of all that this thread has in progress.
   static func report(_ message: String, file: StaticString = #fileID, line: UInt = #line) {
-    handler(message, file, line)
+    Interruption.during { handler(message, file, line) }
   }
 }

@@ -4,6 +4,7 @@ import Synchronization
 struct Inventory {
   struct Key {
     let name: OwnedBytes
+    let space: UInt
     var plain: Registration?
     var contextual: [Registration]
     /// The plain registration's, or the first one's, with the container's default looked up.
@@ -34,7 +35,7 @@ struct Inventory {
     let leases = HeldHandles.count(of: container)
     var cells: [UnsafeMutablePointer<Cell>] = []
     container.lock.withLock {
-      defaultScope = container.settings.defaultScope
+      defaultScope = container.settings.defaultScope.kind
       pushes = container.frames.count
       container.table.pointee.forEach { cell in
         guard cell.pointee.state.hasRegistration || cell.pointee.liveInstances.load(ordering: .relaxed) > 0 else {
@@ -52,9 +53,9 @@ struct Inventory {
     _ cell: UnsafeMutablePointer<Cell>, _ leases: HeldHandles.Counts, defaultScope: ScopeKind
   ) -> Key {
     let state = cell.pointee.state
-    let registered = (state.plain ?? state.contextual.first)?.scope ?? .default
+    let registered = (state.plain ?? state.contextual.first)?.scope.kind ?? .default
     var key = Key(
-      name: OwnedBytes(cell.key), plain: state.plain, contextual: state.contextual,
+      name: OwnedBytes(cell.key), space: cell.pointee.space, plain: state.plain, contextual: state.contextual,
       scope: registered == .default ? defaultScope : registered,
       liveInstances: cell.pointee.liveInstances.load(ordering: .relaxed),
       isCached: state.cached != nil || !state.parametrised.isEmpty)
@@ -69,7 +70,7 @@ struct Inventory {
     let container = Container.ofSingletons
     let leases = HeldHandles.count(of: container)
     container.lock.withLock {
-      guard let cell = container.table.pointee.find(KeyView(key.name.view)) else { return }
+      guard let cell = container.table.pointee.find(KeyView(key.name.view, space: key.space)) else { return }
       key.liveInstances += cell.pointee.liveInstances.load(ordering: .relaxed)
       key.isCached = key.isCached || cell.pointee.state.cached != nil || !cell.pointee.state.parametrised.isEmpty
       key.handles += leases[cell]?.handles ?? 0

@@ -80,7 +80,7 @@ package struct ByteView {
 /// A copy of bytes that the engine keeps, followed by a NUL, so that it is a C string too.
 ///
 /// A `view` does not keep it: never take one of a value that nothing holds.
-package final class OwnedBytes: @unchecked Sendable {
+public final class OwnedBytes: @unchecked Sendable {
   private let memory: UnsafeMutableRawPointer
   package let count: Int
 

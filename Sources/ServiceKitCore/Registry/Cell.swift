@@ -15,13 +15,18 @@ package struct Cell: ~Copyable {
   let hitVersion = Atomic<UInt64>(0)
   /// The interned key of the same name, once one was used here: then bytes need not be compared.
   let interned = Atomic<UnsafeMutablePointer<InternedKey>?>(nil)
+  /// Which instances `hit` may be given to; see ``Definition/asked``.
+  let hitAsked = Atomic<UInt>(0)
   let hash: UInt64
   let keyLength: Int
+  let space: UInt
   /// Instances of this key that live, whoever holds them.
   let liveInstances = Atomic<Int>(0)
   /// The keys that this one's factories required so far: a list that only grows, by one node for each other key.
   let requirements = Atomic<UnsafeMutablePointer<Requirement>?>(nil)
 
+  /// How often what is registered or said for the key has changed.
+  var changes: UInt64 = 0
   /// What `state` was before the pushes since which it changed.
   var saved: SavedCellState?
   /// How many pushes there were when `state` was last saved.
@@ -31,17 +36,19 @@ package struct Cell: ~Copyable {
   /// The leases by which this container keeps pinned instances.
   var pins: [Token] = []
 
-  private init(hash: UInt64, keyLength: Int) {
+  private init(hash: UInt64, keyLength: Int, space: UInt) {
     self.hash = hash
     self.keyLength = keyLength
+    self.space = space
   }
 
-  static func create(key: ByteView, hash: UInt64) -> UnsafeMutablePointer<Cell> {
+  static func create(_ view: KeyView) -> UnsafeMutablePointer<Cell> {
+    let key = view.bytes
     let size = MemoryLayout<Cell>.size
     let memory = UnsafeMutableRawPointer.allocate(
       byteCount: size + key.count + 1, alignment: MemoryLayout<Cell>.alignment)
     let cell = memory.assumingMemoryBound(to: Cell.self)
-    cell.initialize(to: Cell(hash: hash, keyLength: key.count))
+    cell.initialize(to: Cell(hash: view.hash, keyLength: key.count, space: view.space))
     if let start = key.start { (memory + size).copyMemory(from: start, byteCount: key.count) }
     memory.storeBytes(of: 0, toByteOffset: size + key.count, as: UInt8.self)
     return cell
@@ -83,6 +90,18 @@ package struct Cell: ~Copyable {
       current.state.uncache(instance)
       each = current.before
     }
+  }
+
+  /// The parameters of instances and builds that only the program can tell from `parameter`.
+  func unclear(_ parameter: Parameter) -> [Parameter] {
+    var found = state.parametrised.unclear(parameter)
+    var each = builds
+    while let build = each {
+      each = build.next
+      guard let other = build.parameter, other !== parameter, other.hash == parameter.hash else { continue }
+      found.append(other)
+    }
+    return found
   }
 
   /// Nothing is registered, cached, saved or at work here: the cell only takes up room.

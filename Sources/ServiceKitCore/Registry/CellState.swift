@@ -7,13 +7,15 @@ struct CellState {
   /// At most one for each context.
   var contextual: [Registration] = []
   var decorator: Decorator?
+  var options = KeyOptions()
   /// The one instance of this key, whichever registration built it.
   var cached: UnsafeMutablePointer<Instance>?
   /// The instances of a key that is cached by parameter.
   var parametrised = ParameterCache()
 
   var isEmpty: Bool {
-    plain == nil && contextual.isEmpty && decorator == nil && cached == nil && parametrised.isEmpty
+    plain == nil && contextual.isEmpty && decorator == nil && options.isEmpty && cached == nil
+      && parametrised.isEmpty
   }
 
   var hasRegistration: Bool { plain != nil || !contextual.isEmpty }
@@ -45,7 +47,7 @@ struct CellState {
     return nil
   }
 
-  func instance(for parameter: ByteView, byParameter: Bool) -> UnsafeMutablePointer<Instance>? {
+  func instance(for parameter: Parameter?, byParameter: Bool) -> UnsafeMutablePointer<Instance>? {
     byParameter ? parametrised.find(parameter) : cached
   }
 
@@ -61,10 +63,15 @@ struct CellState {
     if cached == instance { cached = nil } else { parametrised.remove(instance) }
   }
 
+  var instances: [UnsafeMutablePointer<Instance>] {
+    var all = parametrised.instances
+    if let cached { all.append(cached) }
+    return all
+  }
+
   mutating func takeInstances() -> [UnsafeMutablePointer<Instance>] {
-    var taken = parametrised.instances
+    let taken = instances
     parametrised = ParameterCache()
-    if let cached { taken.append(cached) }
     cached = nil
     return taken
   }
@@ -97,9 +104,9 @@ struct ParameterCache {
     return all
   }
 
-  func find(_ parameter: ByteView) -> UnsafeMutablePointer<Instance>? {
+  func find(_ parameter: Parameter?) -> UnsafeMutablePointer<Instance>? {
     guard count > 0 else { return nil }
-    for each in buckets[bucket(parameter)] where each.pointee.parameter == parameter { return each }
+    for each in buckets[bucket(parameter)] where Parameter.areSame(each.pointee.parameter, parameter) { return each }
     return nil
   }
 
@@ -122,8 +129,19 @@ struct ParameterCache {
     }
   }
 
-  private func bucket(_ parameter: ByteView) -> Int {
-    Int(truncatingIfNeeded: parameter.hash & UInt64(buckets.count - 1))
+  /// Those with the hash of `parameter` that only the program can tell from it.
+  func unclear(_ parameter: Parameter) -> [Parameter] {
+    guard count > 0 else { return [] }
+    return buckets[bucket(parameter)].compactMap { each in
+      guard let other = each.pointee.parameter, other.hash == parameter.hash, !other.isSame(as: parameter) else {
+        return nil
+      }
+      return other.isPlain && parameter.isPlain ? nil : other
+    }
+  }
+
+  private func bucket(_ parameter: Parameter?) -> Int {
+    Int(truncatingIfNeeded: (parameter?.hash ?? 0) & UInt64(buckets.count - 1))
   }
 
   private mutating func grow() {

@@ -72,17 +72,28 @@ struct CellTable: ~Copyable {
 /// A key on its way to a cell: its bytes, their hash, and the interned key where it came as one.
 package struct KeyView {
   package let bytes: ByteView
+  /// Names of one space are other keys than the same names of another: 0 for C's names, and for a face with typed keys
+  /// a number for each type.
+  package let space: UInt
   let hash: UInt64
   let interned: UnsafeMutablePointer<InternedKey>?
 
-  package init(_ bytes: ByteView) {
+  @inline(__always)
+  package init(_ bytes: ByteView, space: UInt = 0) {
+    self.init(bytes, space: space, hash: bytes.hash &+ UInt64(truncatingIfNeeded: space) &* 0x9E37_79B9_7F4A_7C15)
+  }
+
+  @inline(__always)
+  init(_ bytes: ByteView, space: UInt, hash: UInt64) {
     self.bytes = bytes
-    hash = bytes.hash
+    self.space = space
+    self.hash = hash
     interned = nil
   }
 
   init(_ interned: UnsafeMutablePointer<InternedKey>) {
     bytes = interned.pointee.name.view
+    space = 0
     hash = interned.pointee.hash
     self.interned = interned
   }
@@ -91,10 +102,10 @@ package struct KeyView {
   func names(_ cell: UnsafeMutablePointer<Cell>) -> Bool {
     if let interned {
       if cell.pointee.interned.load(ordering: .relaxed) == interned { return true }
-      guard bytes == cell.key else { return false }
+      guard space == cell.pointee.space, bytes == cell.key else { return false }
       cell.pointee.interned.store(interned, ordering: .relaxed)
       return true
     }
-    return bytes == cell.key
+    return space == cell.pointee.space && bytes == cell.key
   }
 }

@@ -59,8 +59,10 @@ package enum Closing {
         cell.pointee.pins = []
         leftovers.takeAll(of: cell)
       }
-      leftovers.keep(container.settings.decorator)
-      for frame in container.frames { leftovers.keep(frame.decorator) }
+      for each in container.frames + [container.settings] {
+        leftovers.keep(each.decorator)
+        leftovers.keep(each.typedDecorator)
+      }
       leftovers.keep(container.trace)
       container.settings = Settings()
       container.frames = []

@@ -15,6 +15,8 @@ package final class Container: @unchecked Sendable {
   /// Whether a plain resolve may go on to the parent without asking this container for more; see ``Settings``.
   let isTransparent = Atomic<Bool>(true)
   let activity = Activity()
+  /// Keeps singletons, for other containers' keys.
+  let isStore: Bool
   package internal(set) var token = Token(word: 0)
 
   // Guarded by the lock.
@@ -32,8 +34,9 @@ package final class Container: @unchecked Sendable {
   /// Everything has ended. Guarded by ``Closing``'s lock.
   var isTakenDown = false
 
-  private init(parent: Container?) {
+  init(parent: Container?, isStore: Bool = false) {
     self.parent = parent
+    self.isStore = isStore
     parentReference = parent.map { Unmanaged.passUnretained($0) }
     tablePointer = Atomic(CellTable.create(capacity: 8))
   }
@@ -58,7 +61,7 @@ package final class Container: @unchecked Sendable {
   package static let shared = Container.create(parent: nil)
 
   /// Where singletons are kept: a container that no token names, with a cell for each singleton's key.
-  static let ofSingletons = Container(parent: nil)
+  static let ofSingletons = Container(parent: nil, isStore: true)
 
   /// The cells. Read inside a ``ReadSection`` or with the lock held.
   var table: UnsafeMutablePointer<CellTable> {
@@ -69,7 +72,7 @@ package final class Container: @unchecked Sendable {
   func cell(_ key: KeyView) -> UnsafeMutablePointer<Cell> {
     if let known = table.pointee.find(key) { return known }
     if table.pointee.isFull { grow() }
-    let cell = Cell.create(key: key.bytes, hash: key.hash)
+    let cell = Cell.create(key)
     cell.pointee.level = frames.count
     table.pointee.insert(cell)
     return cell

@@ -20,6 +20,7 @@ extension Container {
         throw Failure(SVK_NOT_FOUND) { $0.append("svk_container_pop: nothing was pushed on this container") }
       }
       leftovers.keep(self.settings.decorator)
+      leftovers.keep(self.settings.typedDecorator)
       leftovers.keep(self.settings.contexts)
       self.settings = frame
       self.table.pointee.forEach { cell in
@@ -35,6 +36,7 @@ extension Container {
     _ cell: UnsafeMutablePointer<Cell>, _ since: inout [UnsafeMutablePointer<Instance>], _ leftovers: inout Leftovers
   ) {
     cell.pointee.hit.store(nil, ordering: .sequentiallyConsistent)
+    cell.pointee.changes &+= 1
     leftovers.detachBuilds(of: cell)
     var gone = cell.pointee.state
     // A cell that came after the push has nothing to go back to.

@@ -8,9 +8,10 @@ extension Container {
     try KeyRules.check(key, "key")
     var leftovers = Leftovers()
     try change { () throws(Failure) in
-      registration.userData.keep()
+      registration.keep()
       let cell = self.cell(KeyView(key))
       self.willChange(cell)
+      cell.pointee.changes &+= 1
       if registration.context != nil {
         leftovers.keep(cell.pointee.state.setContextual(registration))
       } else {
@@ -63,14 +64,11 @@ extension Container {
     if let key { try KeyRules.check(key, "key") }
     var leftovers = Leftovers()
     try change { () throws(Failure) in
-      decorator?.userData.keep()
+      decorator?.keep()
       if let key {
         let cell = self.cell(KeyView(key))
         self.willChange(cell)
-        leftovers.keep(cell.pointee.state.decorator)
-        if cell.pointee.state.decorator != nil { self.decoratedKeys -= 1 }
-        if decorator != nil { self.decoratedKeys += 1 }
-        cell.pointee.state.decorator = decorator
+        self.setDecorator(of: cell, decorator, &leftovers)
       } else {
         leftovers.keep(self.settings.decorator)
         self.settings.decorator = decorator
@@ -101,7 +99,7 @@ extension Container {
 
   package func setDefaultScope(_ scope: ScopeKind) throws(Failure) {
     try change { () throws(Failure) in
-      self.settings.defaultScope = scope == .default ? .unique : scope
+      self.settings.defaultScope = ScopeChoice(scope == .default ? .unique : scope)
       self.settingsChanged()
     }
   }
@@ -129,10 +127,19 @@ extension Container {
     }
   }
 
+  /// With the lock held.
+  func setDecorator(of cell: UnsafeMutablePointer<Cell>, _ decorator: Decorator?, _ leftovers: inout Leftovers) {
+    leftovers.keep(cell.pointee.state.decorator)
+    if cell.pointee.state.decorator != nil { decoratedKeys -= 1 }
+    if decorator != nil { decoratedKeys += 1 }
+    cell.pointee.state.decorator = decorator
+  }
+
   private func clear(
     _ cell: UnsafeMutablePointer<Cell>, registrations: Bool, contexts: Bool, scopes: Bool, _ leftovers: inout Leftovers
   ) {
     willChange(cell)
+    cell.pointee.changes &+= 1
     if registrations {
       leftovers.keep(cell.pointee.state.plain)
       cell.pointee.state.plain = nil

@@ -6,11 +6,15 @@ struct Settings {
   var contexts: ContextList?
   /// Nil: as the parent says.
   var isStrict: Bool?
-  var defaultScope = ScopeKind.unique
+  var defaultScope = ScopeChoice(.unique)
   var decorator: Decorator?
+  /// The one for instances of a face with typed keys.
+  var typedDecorator: Decorator?
+
+  var hasDecorators: Bool { decorator != nil || typedDecorator != nil }
 
   /// Without settings of its own, what a container gives for a key of its parent is what the parent gives.
-  var isTransparent: Bool { contexts == nil && isStrict == nil && decorator == nil }
+  var isTransparent: Bool { contexts == nil && isStrict == nil && !hasDecorators }
 }
 
 /// What decides, apart from registrations, what a container's resolves give: gathered from it and its ancestors.
@@ -20,6 +24,8 @@ struct Settings {
 final class Surroundings {
   private let version: UInt64
   let contexts: ContextList
+  /// Those for typed keys: the process's, and then those that were set for a container.
+  let typedContexts: ContextList
   let isStrict: Bool
   private let hasDecorators: Bool
   private let hasTrace: Bool
@@ -39,13 +45,15 @@ final class Surroundings {
     container.forEachOpen { current in
       contexts = contexts ?? current.settings.contexts
       isStrict = isStrict ?? current.settings.isStrict
-      hasDecorators = hasDecorators || current.settings.decorator != nil || current.decoratedKeys > 0
+      hasDecorators = hasDecorators || current.settings.hasDecorators || current.decoratedKeys > 0
       hasTrace = hasTrace || current.trace != nil
     }
     self.contexts = contexts ?? ContextList.ofProcess
+    let ofProcess = ProcessContexts.current
+    typedContexts = contexts.map { ContextList(ofProcess.names + $0.names) } ?? ofProcess
     self.isStrict = isStrict ?? false
     self.hasDecorators = hasDecorators
-    self.hasTrace = hasTrace
+    self.hasTrace = hasTrace || ProcessTrace.isOn
     demandsTest = self.isStrict && self.contexts.hasTest
   }
 
@@ -66,7 +74,7 @@ final class Surroundings {
     var ofContainer: Decorator?
     container.forEachOpen { current in
       ofKey = ofKey ?? current.table.pointee.find(key)?.pointee.state.decorator
-      ofContainer = ofContainer ?? current.settings.decorator
+      ofContainer = ofContainer ?? (key.space == 0 ? current.settings.decorator : current.settings.typedDecorator)
     }
     return ofKey ?? ofContainer
   }

@@ -1,11 +1,52 @@
 import CServiceKit
 
+/// A set of singletons. The process has one; a face with scopes that can be cloned has others.
+package final class SingletonStore: @unchecked Sendable {
+  let container: Container
+
+  private init(_ container: Container) { self.container = container }
+
+  package convenience init() { self.init(Container(parent: nil, isStore: true)) }
+
+  /// The process's, which C's keys always use.
+  package static let ofProcess = SingletonStore(Container.ofSingletons)
+
+  deinit { if container !== Container.ofSingletons { clear() } }
+
+  static func container(of scope: ScopeChoice) -> Container { scope.store?.container ?? Container.ofSingletons }
+
+  /// Retires all of its singletons.
+  package func clear() { try? Singletons.reset(nil, in: container) }
+
+  /// Another store with the same typed singletons. C's are not copied: each of theirs is destroyed once.
+  package func clone() -> SingletonStore {
+    let copy = SingletonStore()
+    container.lock.withLock {
+      container.table.pointee.forEach { cell in
+        guard cell.pointee.space != 0 else { return }
+        let key = KeyView(cell.key, space: cell.pointee.space)
+        for instance in cell.pointee.state.instances { copy.add(instance, key) }
+      }
+    }
+    return copy
+  }
+
+  private func add(_ instance: UnsafeMutablePointer<Instance>, _ key: KeyView) {
+    container.lock.withLock {
+      let cell = container.cell(key)
+      let twin = Instance.twin(of: instance, in: container, cell)
+      cell.pointee.state.cache(twin, byParameter: instance.pointee.cell.pointee.state.cached != instance)
+    }
+  }
+}
+
 /// The instances of the singleton scope, which belong to the process.
 package enum Singletons {
   /// Retires the singleton of a key, or all of them where `key` is nil.
-  package static func reset(_ key: ByteView?) throws(Failure) {
+  package static func reset(_ key: ByteView?) throws(Failure) { try reset(key, in: Container.ofSingletons) }
+
+  static func reset(_ key: ByteView?, in container: Container) throws(Failure) {
     if let key { try KeyRules.check(key, "key") }
-    let container = Container.ofSingletons
     var leftovers = Leftovers()
     var wasThere = false
     container.lock.withLock {

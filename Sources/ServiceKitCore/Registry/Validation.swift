@@ -95,7 +95,7 @@ private struct Declared {
     do {
       let winner = try Winner.find(request, Surroundings.of(container))
       defer { winner.end(request) }
-      return Declared(scope: winner.scope, requiredKeys: winner.registration.requiredKeys)
+      return Declared(scope: winner.scope.kind, requiredKeys: winner.registration.requiredKeys)
     } catch {
       if error.status == SVK_NOT_FOUND { return nil }
       throw error
@@ -154,7 +154,7 @@ extension Container {
     lock.withLock {
       var keys: [OwnedBytes] = []
       table.pointee.forEach { cell in
-        if cell.pointee.state.hasRegistration { keys.append(OwnedBytes(cell.key)) }
+        if cell.pointee.space == 0, cell.pointee.state.hasRegistration { keys.append(OwnedBytes(cell.key)) }
       }
       return keys
     }

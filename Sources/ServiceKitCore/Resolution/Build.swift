@@ -3,9 +3,15 @@ import CServiceKit
 /// A factory at work on an instance that will be cached, and the threads that wait for it.
 final class Build {
   let thread: UnsafeMutablePointer<ThreadRecord>
-  let parameter: OwnedBytes?
+  let parameter: Parameter?
   let registration: Registration
   let cell: UnsafeMutablePointer<Cell>
+
+  // Set before another thread sees it.
+  var cachesByParameter = false
+  var timeToLive: UInt64 = 0
+  /// The container whose cell it is for.
+  let container: Container
 
   // Guarded by the container's lock.
   var next: Build?
@@ -22,20 +28,23 @@ final class Build {
   enum Outcome {
     case built(UnsafeMutablePointer<Instance>)
     case failed(Int32, OwnedBytes)
+    /// Its thread was taken out of it: whoever waits begins anew.
+    case abandoned
   }
 
   init(
-    thread: UnsafeMutablePointer<ThreadRecord>, parameter: OwnedBytes?, registration: Registration,
-    cell: UnsafeMutablePointer<Cell>
+    thread: UnsafeMutablePointer<ThreadRecord>, parameter: Parameter?, registration: Registration,
+    cell: UnsafeMutablePointer<Cell>, of container: Container
   ) {
+    self.container = container
     self.thread = thread
     self.parameter = parameter
     self.registration = registration
     self.cell = cell
   }
 
-  func isFor(_ parameter: ByteView, byParameter: Bool) -> Bool {
-    !byParameter || (self.parameter?.view ?? .empty) == parameter
+  func isFor(_ parameter: Parameter?, byParameter: Bool) -> Bool {
+    !byParameter || Parameter.areSame(self.parameter, parameter)
   }
 }
 

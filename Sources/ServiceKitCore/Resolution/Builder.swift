@@ -14,7 +14,7 @@ enum Builder {
     _ request: Request, _ winner: Winner, in container: Container, storage: Storage?, build: Build?,
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolved {
-    if let path = thread.pointee.resolution.path(to: winner.cell, container, request.parameterView) {
+    if let path = thread.pointee.resolution.path(to: winner.cell, container, request.parameter) {
       let failure = Failure(SVK_CYCLE, words: path.words)
       if let build, let storage { Cache.fail(build, in: storage, failure) }
       throw failure
@@ -27,17 +27,18 @@ enum Builder {
     }
     let (outcome, dependencies) = run(request, winner, in: container, build: build, on: thread)
     switch outcome {
-    case .made(let value):
+    case .made(let value, let isKept):
       let home = storage ?? Storage(container: container, cell: winner.cell)
       let instance = Instance.create(
         value: value, container: storage == nil ? winner.owner : home.container, cell: home.cell,
-        registration: winner.registration, scope: winner.scope, parameter: request.parameter, dependencies: dependencies
-      )
+        registration: winner.registration, scope: winner.scope, parameter: request.parameter,
+        dependencies: dependencies)
       guard let build, let storage else {
         instance.pointee.becomeCounted()
         return Resolved(lease: Instance.lease(instance, marks: request.marks, on: thread), value: value)
       }
-      return Resolved(lease: Cache.succeed(build, in: storage, instance, request, on: thread), value: value)
+      return Resolved(
+        lease: Cache.succeed(build, in: storage, instance, request, isKept: isKept, on: thread), value: value)
     case .failed(let failure):
       // The words are kept across the destructors that now run, which may fail at something of their own.
       let words = OwnedBytes(thread.pointee.lastError.view)
@@ -49,7 +50,7 @@ enum Builder {
   }
 
   private enum Outcome {
-    case made(UnsafeMutableRawPointer)
+    case made(UnsafeMutableRawPointer, isKept: Bool)
     case failed(Failure)
   }
 
@@ -60,17 +61,19 @@ enum Builder {
     var frame = Resolution.Frame(
       outer: thread.pointee.resolution.innermost,
       token: thread.pointee.resolution.nextToken(threadNumber: thread.pointee.number), container: container,
-      cell: winner.cell, parameter: request.parameterView, build: build)
+      cell: winner.cell, parameter: request.parameter, build: build,
+      work: Resolution.Work(
+        asked: request.container, owner: winner.owner,
+        store: winner.scope.kind == .singleton ? build?.container : nil))
     return withUnsafeMutablePointer(to: &frame) { frame in
       thread.pointee.resolution.push(frame)
-      var value: UnsafeMutableRawPointer?
-      let registration = winner.registration
+      var call = Registration.Call(resolver: frame.pointee.token, parameter: request.parameter, scope: winner.scope)
       let failuresBefore = thread.pointee.lastError.count
-      let status = Callback.run {
-        registration.create(OpaquePointer(bitPattern: frame.pointee.token.word), &value, registration.userData.pointer)
-      }
+      let (status, value) = Callback.run { winner.registration.make(&call) }
       thread.pointee.resolution.pop(frame)
-      if status == SVK_OK, let value { return (.made(value), frame.pointee.dependencies) }
+      if status == SVK_OK, let value {
+        return (.made(value, isKept: !call.isNotToBeKept), frame.pointee.dependencies)
+      }
       return (.failed(failure(status, request.key.bytes, failuresBefore, on: thread)), frame.pointee.dependencies)
     }
   }

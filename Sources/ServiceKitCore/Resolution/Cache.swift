@@ -13,6 +13,8 @@ enum Cache {
     /// Build beside the one at work, because that one is further out on this very thread, with another parameter.
     case buildAlone
     case refuse(Failure)
+    /// Only the program can tell whether one of these is the request's parameter.
+    case compare([Parameter])
   }
 
   static func provide(
@@ -21,12 +23,40 @@ enum Cache {
   ) throws(Failure) -> Resolve.Provision {
     let storage = storage(winner, request)
     defer { if storage.container !== winner.owner { Closing.end(storage.container) } }
-    var leftovers = Leftovers()
-    let decision = storage.container.lock.withLock {
-      decide(request, winner, storage, demandsTest: surroundings.demandsTest, &leftovers, on: thread)
+    var request = request
+    var compared: [Parameter] = []
+    while true {
+      var leftovers = Leftovers()
+      let decision = storage.container.lock.withLock {
+        decide(request, winner, storage, demandsTest: surroundings.demandsTest, compared, &leftovers, on: thread)
+      }
+      leftovers.letGo()
+      if case .compare(let others) = decision {
+        compare(&request, with: others, &compared)
+      } else if let provision = try act(decision, request, winner, storage, on: thread) {
+        return provision
+      }
     }
-    leftovers.letGo()
+  }
+
+  /// Finds out, with no lock held, whether a parameter equals one that has an instance or is being built for: then it
+  /// takes that one's place.
+  private static func compare(_ request: inout Request, with others: [Parameter], _ compared: inout [Parameter]) {
+    guard let parameter = request.parameter else { return }
+    for other in others where parameter.isEqual(to: other) {
+      request.parameter = other
+      return
+    }
+    compared.append(contentsOf: others)
+  }
+
+  /// Nil when all has to be decided anew.
+  private static func act(
+    _ decision: Decision, _ request: Request, _ winner: Winner, _ storage: Builder.Storage,
+    on thread: UnsafeMutablePointer<ThreadRecord>
+  ) throws(Failure) -> Resolve.Provision? {
     switch decision {
+    case .compare: return nil
     case .give(let resolved):
       return Resolve.Provision(resolved: resolved, isNew: false)
     case .build(let build):
@@ -43,8 +73,8 @@ enum Cache {
 
   /// For a singleton its cell among those of the process, kept by an activity there until ``Closing/end(_:)``.
   private static func storage(_ winner: Winner, _ request: Request) -> Builder.Storage {
-    guard winner.scope == .singleton else { return Builder.Storage(container: winner.owner, cell: winner.cell) }
-    let container = Container.ofSingletons
+    guard winner.scope.kind == .singleton else { return Builder.Storage(container: winner.owner, cell: winner.cell) }
+    let container = SingletonStore.container(of: winner.scope)
     return container.lock.withLock {
       container.activity.begin()
       return Builder.Storage(container: container, cell: container.cell(request.key))
@@ -52,17 +82,21 @@ enum Cache {
   }
 
   private static func decide(
-    _ request: Request, _ winner: Winner, _ storage: Builder.Storage, demandsTest: Bool, _ leftovers: inout Leftovers,
-    on thread: UnsafeMutablePointer<ThreadRecord>
+    _ request: Request, _ winner: Winner, _ storage: Builder.Storage, demandsTest: Bool, _ compared: [Parameter],
+    _ leftovers: inout Leftovers, on thread: UnsafeMutablePointer<ThreadRecord>
   ) -> Decision {
     let cell = storage.cell
-    let byParameter = winner.registration.cachesByParameter
+    let byParameter = winner.cachesByParameter
     // It may have been closed since the registration was found.
     if storage.container.isClosed { return .refuse(Winner.closed(request)) }
-    if let scope = winner.registration.customScope, winner.scope == .custom, !scope.isUsable {
+    if let scope = winner.scope.custom, !scope.isUsable {
       return .refuse(destroyedScope(request, scope))
     }
-    if let instance = cell.pointee.state.instance(for: request.parameterView, byParameter: byParameter) {
+    if byParameter, let parameter = request.parameter, !parameter.isPlain {
+      let unclear = cell.pointee.unclear(parameter).filter { each in !compared.contains { $0 === each } }
+      if !unclear.isEmpty { return .compare(unclear) }
+    }
+    if let instance = cell.pointee.state.instance(for: request.parameter, byParameter: byParameter) {
       if isUsable(instance, winner, demandsTest: demandsTest) {
         let lease = Instance.lease(instance, marks: request.marks, on: thread)
         return .give(Resolved(lease: lease, value: instance.pointee.value))
@@ -72,14 +106,16 @@ enum Cache {
     var each = cell.pointee.builds
     while let build = each {
       each = build.next
-      guard build.isFor(request.parameterView, byParameter: byParameter) else { continue }
-      if build.thread == thread, (build.parameter?.view ?? .empty) != request.parameterView { return .buildAlone }
+      guard build.isFor(request.parameter, byParameter: byParameter) else { continue }
+      if build.thread == thread, !Parameter.areSame(build.parameter, request.parameter) { return .buildAlone }
       build.waiters += 1
       return .wait(build)
     }
     let build = Build(
       thread: thread, parameter: request.parameter,
-      registration: winner.registration, cell: cell)
+      registration: winner.registration, cell: cell, of: storage.container)
+    build.cachesByParameter = byParameter
+    build.timeToLive = max(winner.timeToLive, winner.registration.timeToLive)
     build.next = cell.pointee.builds
     cell.pointee.builds = build
     return .build(build)
@@ -93,18 +129,17 @@ enum Cache {
     storage.cell.pointee.state.uncache(instance)
     leftovers.retire(instance)
     // Cells of the containers that asked hold a singleton ready, too.
-    if storage.container === Container.ofSingletons { Answers.change() }
+    if storage.container.isStore { Answers.change() }
   }
 
   /// Whether a cached instance may still be given; if not, it makes room for a new one.
   private static func isUsable(
     _ instance: UnsafeMutablePointer<Instance>, _ winner: Winner, demandsTest: Bool
   ) -> Bool {
-    guard instance.pointee.scope == winner.scope,
-      instance.pointee.registration.customScope === winner.registration.customScope
-    else { return false }
+    guard instance.pointee.scope.isSame(as: winner.scope) else { return false }
     if demandsTest, !instance.pointee.registration.isForTest { return false }
-    let timeToLive = instance.pointee.registration.timeToLive
+    let timeToLive =
+      instance.pointee.registration.timeToLive > 0 ? instance.pointee.registration.timeToLive : winner.timeToLive
     if timeToLive > 0 {
       let now = Clock.now()
       if now &- instance.pointee.lastUse >= timeToLive { return false }
@@ -123,7 +158,7 @@ enum Cache {
   private static func wait(
     for build: Build, _ request: Request, _ winner: Winner, _ storage: Builder.Storage,
     on thread: UnsafeMutablePointer<ThreadRecord>
-  ) throws(Failure) -> Resolve.Provision {
+  ) throws(Failure) -> Resolve.Provision? {
     let answer = BuildWait.wait(for: build, askedOf: request.container, on: thread)
     var resolved: Resolved?
     let spent = storage.container.lock.withLock {
@@ -140,10 +175,11 @@ enum Cache {
     if let spent { Teardown.release(spent) }
     switch answer {
     case .closed: throw Winner.closed(request)
+    case .outcome(.abandoned): return nil
     case .outcome(.failed(let status, let words)): throw Failure(status, words: words)
     case .cycle(let words):
       // With another parameter the key would come to an end of its own; only its cache makes the threads meet.
-      if !winner.registration.cachesByParameter, (build.parameter?.view ?? .empty) != request.parameterView {
+      if !winner.cachesByParameter, !Parameter.areEqual(build.parameter, request.parameter) {
         return try buildAlone(request, winner, on: thread)
       }
       throw Failure(SVK_CYCLE, words: words)
@@ -157,22 +193,21 @@ enum Cache {
   /// Returns the caller's lease.
   static func succeed(
     _ build: Build, in storage: Builder.Storage, _ instance: UnsafeMutablePointer<Instance>, _ request: Request,
-    on thread: UnsafeMutablePointer<ThreadRecord>
+    isKept: Bool, on thread: UnsafeMutablePointer<ThreadRecord>
   ) -> Token {
     let cell = storage.cell
     var leftovers = Leftovers()
     let lease = storage.container.lock.withLock {
       detach(build, from: cell)
-      let byParameter = build.registration.cachesByParameter
-      let scope = instance.pointee.scope == .custom ? build.registration.customScope : nil
-      if build.isDetached || !(scope?.add(instance) ?? true) {
+      let byParameter = build.cachesByParameter
+      if build.isDetached || !isKept || !(instance.pointee.scope.custom?.add(instance) ?? true) {
         instance.pointee.becomeCounted()
       } else {
         storage.container.willChange(cell)
         if let old = cell.pointee.state.instance(for: instance.pointee.parameter, byParameter: byParameter) {
           displace(old, in: storage, &leftovers)
         }
-        if build.registration.timeToLive > 0 { instance.pointee.lastUse = Clock.now() }
+        if build.timeToLive > 0 { instance.pointee.lastUse = Clock.now() }
         cell.pointee.state.cache(instance, byParameter: byParameter)
       }
       if build.waiters > 0 {
@@ -190,7 +225,8 @@ enum Cache {
     BuildWait.end(build, .failed(failure.status, OwnedBytes(ThreadRecord.current.pointee.lastError.view)))
   }
 
-  private static func detach(_ build: Build, from cell: UnsafeMutablePointer<Cell>) {
+  /// With the container's lock held.
+  static func detach(_ build: Build, from cell: UnsafeMutablePointer<Cell>) {
     guard !build.isDetached else { return }
     if cell.pointee.builds === build {
       cell.pointee.builds = build.next

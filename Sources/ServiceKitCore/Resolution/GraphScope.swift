@@ -29,8 +29,8 @@ enum GraphScope {
     for entry in thread.pointee.resolution.graph {
       let instance = entry.instance
       guard instance.pointee.cell == winner.cell, entry.container == identity(request.container) else { continue }
-      guard instance.pointee.registration === winner.registration else { continue }
-      if !winner.registration.cachesByParameter || instance.pointee.parameter == request.parameterView {
+      guard instance.pointee.registration.isSame(as: winner.registration) else { continue }
+      if !winner.cachesByParameter || Parameter.areEqual(instance.pointee.parameter, request.parameter) {
         return instance
       }
     }

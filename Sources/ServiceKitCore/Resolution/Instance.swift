@@ -20,8 +20,8 @@ package struct Instance: ~Copyable {
   let cell: UnsafeMutablePointer<Cell>
   let container: Container
   let registration: Registration
-  let scope: ScopeKind
-  private let ownedParameter: OwnedBytes?
+  let scope: ScopeChoice
+  let parameter: Parameter?
 
   /// Leases that count. Of a retired instance: those that were still held, see ``Retirement``.
   private let references: Atomic<Int>
@@ -36,7 +36,7 @@ package struct Instance: ~Copyable {
 
   private init(
     value: UnsafeMutableRawPointer, container: Container, cell: UnsafeMutablePointer<Cell>,
-    registration: Registration, scope: ScopeKind, parameter: OwnedBytes?, dependencies: [Token]
+    registration: Registration, scope: ScopeChoice, parameter: Parameter?, dependencies: [Token]
   ) {
     self.value = value
     containerIdentity = UnsafeRawPointer(Unmanaged.passUnretained(container).toOpaque())
@@ -44,15 +44,15 @@ package struct Instance: ~Copyable {
     self.container = container
     self.registration = registration
     self.scope = scope
-    ownedParameter = parameter
+    self.parameter = parameter
     self.dependencies = dependencies
-    isCounted = scope.isCounted
+    isCounted = scope.kind.isCounted
     references = Atomic(0)
   }
 
   static func create(
     value: UnsafeMutableRawPointer, container: Container, cell: UnsafeMutablePointer<Cell>,
-    registration: Registration, scope: ScopeKind, parameter: OwnedBytes?, dependencies: [Token]
+    registration: Registration, scope: ScopeChoice, parameter: Parameter?, dependencies: [Token]
   ) -> UnsafeMutablePointer<Instance> {
     guard let memory = malloc(MemoryLayout<Instance>.size) else { abort() }
     let instance = memory.assumingMemoryBound(to: Instance.self)
@@ -64,13 +64,21 @@ package struct Instance: ~Copyable {
     return instance
   }
 
+  /// Another instance of the same value, cached elsewhere. With the lock held of the container that has the first.
+  static func twin(
+    of instance: UnsafeMutablePointer<Instance>, in container: Container, _ cell: UnsafeMutablePointer<Cell>
+  ) -> UnsafeMutablePointer<Instance> {
+    create(
+      value: instance.pointee.registration.copy(instance.pointee.value), container: container, cell: cell,
+      registration: instance.pointee.registration, scope: instance.pointee.scope,
+      parameter: instance.pointee.parameter, dependencies: [])
+  }
+
   static func free(_ instance: UnsafeMutablePointer<Instance>) {
     instance.pointee.cell.pointee.liveInstances.wrappingSubtract(1, ordering: .releasing)
     instance.deinitialize(count: 1)
     CPlatform.free(instance)
   }
-
-  var parameter: ByteView { ownedParameter?.view ?? .empty }
 
   /// Before the instance is published: it will not be cached, and so ends with its last lease.
   mutating func becomeCounted() { isCounted = true }
@@ -88,7 +96,7 @@ package struct Instance: ~Copyable {
 
   /// Ends a counted lease. True for the caller that ended the last one and must now destroy the instance.
   static func dropReference(_ instance: UnsafeMutablePointer<Instance>) -> Bool {
-    guard instance.pointee.scope == .shared else {
+    guard instance.pointee.scope.kind == .shared else {
       return instance.pointee.references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
     }
     // A shared instance may be found in its cell, and leased again, until the lock is held and the count is 0.
@@ -107,7 +115,7 @@ package struct Instance: ~Copyable {
     isRetired = true
     // Far from 0 until Retirement knows how many leases there still are.
     references.store(Instance.uncertain, ordering: .sequentiallyConsistent)
-    registration.customScope?.remove(&self)
+    scope.custom?.remove(&self)
     return true
   }
 

@@ -16,7 +16,7 @@ extension Resolve {
   ) throws(Failure) -> Token {
     if let type { try KeyRules.check(type, "type") }
     let request = Request(
-      container: try open(container), key: key, parameter: OwnedBytes(unlessEmpty: parameter), type: type)
+      container: try open(container), key: key, parameter: ByteParameter.make(parameter), type: type)
     return try search(request, on: ThreadRecord.current).lease
   }
 
@@ -50,14 +50,14 @@ extension Resolve {
     let request = Request(container: container, key: key)
     let winner = try Winner.find(request, Surroundings.of(container))
     defer { winner.end(request) }
-    switch winner.scope {
+    switch winner.scope.kind {
     case .cached, .shared, .singleton: return
     case .unique, .default, .graph, .custom:
       throw Failure(SVK_INVALID_ARGUMENT) { text in
         text.append("\"")
         text.append(key.bytes)
         text.append("\" is ")
-        text.append(winner.scope.name)
+        text.append(winner.scope.kind.name)
         text.append(" and cannot be pinned; only cached, shared and singleton services can")
       }
     }

@@ -20,7 +20,7 @@ package enum Require {
     } else {
       resolved = try Resolve.search(
         Request(
-          container: frame.pointee.container, key: view, parameter: OwnedBytes(unlessEmpty: parameter),
+          container: frame.pointee.container, key: view, parameter: ByteParameter.make(parameter),
           marks: LeaseSlot.Mark.dependency),
         on: thread)
     }
@@ -34,7 +34,7 @@ package enum Require {
     guard let frame = ThreadRecord.current.pointee.resolution.frame(resolver) else {
       throw invalid("svk_resolver_parameter")
     }
-    return frame.pointee.parameter
+    return frame.pointee.parameter?.bytes ?? .empty
   }
 
   /// The container whose registrations the factory's requirements are looked up in; nil for an invalid resolver.

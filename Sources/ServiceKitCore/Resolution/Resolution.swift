@@ -7,6 +7,7 @@ struct Resolution {
   var depth = 0
   private(set) var innermost: UnsafeMutablePointer<Frame>?
   var graph: [GraphEntry] = []
+  var notes = TraceNotes()
   /// So that no resolver token comes twice on this thread.
   private var generation: UInt = 0
 
@@ -17,10 +18,33 @@ struct Resolution {
     /// The container whose registrations its requirements are looked up in.
     let container: Container
     let cell: UnsafeMutablePointer<Cell>
-    let parameter: ByteView
+    let parameter: Parameter?
     let build: Build?
+    /// What its resolve has begun; see ``Interruption``.
+    let work: Work
     /// Leases on what was required so far.
     var dependencies: [Token] = []
+  }
+
+  /// What a resolve has begun and will end: work in these containers.
+  struct Work {
+    let asked: Container
+    let owner: Container
+    /// The singletons' container, if that is where the instance will be.
+    let store: Container?
+
+    func end() {
+      Closing.end(asked)
+      if owner !== asked { Closing.end(owner) }
+      if let store { Closing.end(store) }
+    }
+
+    /// Even of one that was closed meanwhile: its memory is there as long as this is.
+    func beginAgain() {
+      asked.activity.begin()
+      if owner !== asked { owner.activity.begin() }
+      store?.activity.begin()
+    }
   }
 
   /// An instance of the graph scope, kept until the outermost resolve ends.
@@ -44,6 +68,12 @@ struct Resolution {
   mutating func push(_ frame: UnsafeMutablePointer<Frame>) { innermost = frame }
   mutating func pop(_ frame: UnsafeMutablePointer<Frame>) { innermost = frame.pointee.outer }
 
+  /// See ``Interruption``.
+  mutating func enter(_ frame: UnsafeMutablePointer<Frame>?, depth: Int) {
+    innermost = frame
+    self.depth = depth
+  }
+
   /// The running factory that has this token. An outer one may be meant, too.
   func frame(_ token: Token) -> UnsafeMutablePointer<Frame>? {
     var frame = innermost
@@ -56,11 +86,14 @@ struct Resolution {
 
   /// The path from a factory that is running for the same key, container and parameter down to here; nil if none is.
   func path(
-    to cell: UnsafeMutablePointer<Cell>, _ container: Container, _ parameter: ByteView
+    to cell: UnsafeMutablePointer<Cell>, _ container: Container, _ parameter: Parameter?
   ) -> CyclePath? {
     var frame = innermost
+    var unclear = 0
     while let current = frame {
-      if current.pointee.cell == cell, current.pointee.container === container, current.pointee.parameter == parameter {
+      if current.pointee.cell == cell, current.pointee.container === container,
+        isRecursion(current.pointee.parameter, parameter, &unclear)
+      {
         var path = CyclePath()
         path.add(keys { $0 == current })
         path.close()
@@ -70,6 +103,17 @@ struct Resolution {
     }
     return nil
   }
+
+  /// Parameters that cannot be compared may each be another one, but not without end.
+  private func isRecursion(_ outer: Parameter?, _ inner: Parameter?, _ unclear: inout Int) -> Bool {
+    if Parameter.areEqual(outer, inner) { return true }
+    guard let inner, !inner.isComparable else { return false }
+    unclear += 1
+    return unclear >= Resolution.deepestRecursion
+  }
+
+  /// How many calls of one factory, each inside the one before, are believed to come to an end.
+  private static var deepestRecursion: Int { 256 }
 
   /// The keys of the factories from the one of `build` to the innermost.
   func keys(from build: Build) -> [ByteView] { keys { $0.pointee.build === build } }

@@ -6,14 +6,14 @@ import Synchronization
 struct Request {
   let container: Container
   let key: KeyView
-  /// A copy, since the factory may change what the caller's pointed to. Nil for none.
-  var parameter: OwnedBytes?
+  /// Nil for none.
+  var parameter: Parameter?
   /// The type that the registration must have, if one was named.
   var type: ByteView?
   /// What the lease is marked with; see ``LeaseSlot/Mark``.
   var marks: UInt = 0
-
-  var parameterView: ByteView { parameter?.view ?? .empty }
+  /// The factory that a face with typed keys brings along.
+  var definition: Definition?
 }
 
 /// A leased instance, as the caller gets it.
@@ -62,6 +62,22 @@ package enum Resolve {
   static func search(
     _ request: Request, on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolved {
+    let found = try find(request, on: thread)
+    return found.resolved
+  }
+
+  /// What a search has found.
+  struct Found {
+    let resolved: Resolved
+    let isNew: Bool
+    let registration: Registration
+    /// The one that has to be called yet: a face with typed keys calls its own.
+    let decorator: Decorator?
+  }
+
+  static func find(
+    _ request: Request, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) throws(Failure) -> Found {
     request.container.activity.begin()
     thread.pointee.resolution.depth += 1
     defer {
@@ -76,15 +92,14 @@ package enum Resolve {
       defer { winner.end(request) }
       let provision = try provide(request, winner, surroundings, on: thread)
       offer(provision, request, winner, surroundings, version: version)
-      if let decorator = surroundings.decorator(of: request.key, askedOf: request.container) {
-        Callback.run {
-          decorator.function(
-            provision.resolved.value, winner.cell.keyCString, provision.isNew ? 1 : 0, decorator.userData.pointer)
-        }
+      let decorator = surroundings.decorator(of: request.key, askedOf: request.container)
+      if request.definition == nil {
+        decorator?.decorate(provision.resolved.value, key: winner.cell.keyCString, isNew: provision.isNew)
       }
       surroundings.trace(askedOf: request.container)?.tell(
         winner, provision, depth: thread.pointee.resolution.depth - 1)
-      return provision.resolved
+      return Found(
+        resolved: provision.resolved, isNew: provision.isNew, registration: winner.registration, decorator: decorator)
     } catch {
       surroundings.trace(askedOf: request.container)?.tellFailure(
         request.key.bytes, depth: thread.pointee.resolution.depth - 1)
@@ -102,7 +117,7 @@ package enum Resolve {
     _ request: Request, _ winner: Winner, _ surroundings: Surroundings,
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Provision {
-    switch winner.scope {
+    switch winner.scope.kind {
     case .unique, .default:
       let built = try Builder.build(request, winner, in: request.container, storage: nil, build: nil, on: thread)
       return Provision(resolved: built, isNew: true)
@@ -117,7 +132,7 @@ package enum Resolve {
   private static func offer(
     _ provision: Provision, _ request: Request, _ winner: Winner, _ surroundings: Surroundings, version: UInt64
   ) {
-    guard !winner.scope.isCounted, winner.registration.timeToLive == 0, !winner.registration.cachesByParameter,
+    guard !winner.scope.kind.isCounted, winner.timeToLive == 0, !winner.cachesByParameter,
       !surroundings.areWatched, request.container.sees(winner.owner)
     else { return }
     winner.owner.lock.withLock {
@@ -125,11 +140,10 @@ package enum Resolve {
       let cell = winner.cell
       // Anything may have changed since the registration was found. What changes a key under this lock, clears `hit`;
       // so it must be seen here that the registration is still the one, and the instance still cached.
-      guard !winner.owner.isClosed, cell.pointee.state.winner(surroundings.contexts) === winner.registration else {
-        return
-      }
-      guard winner.scope == .singleton || cell.pointee.state.cached == instance else { return }
+      guard !winner.owner.isClosed, cell.pointee.changes == winner.changes else { return }
+      guard winner.scope.kind == .singleton || cell.pointee.state.cached == instance else { return }
       cell.pointee.hit.store(nil, ordering: .sequentiallyConsistent)
+      cell.pointee.hitAsked.store(request.definition?.asked ?? 0, ordering: .sequentiallyConsistent)
       cell.pointee.hitVersion.store(version, ordering: .sequentiallyConsistent)
       cell.pointee.hit.store(instance, ordering: .sequentiallyConsistent)
     }
@@ -141,8 +155,12 @@ struct Winner {
   let owner: Container
   let cell: UnsafeMutablePointer<Cell>
   let registration: Registration
-  /// The registration's, with the owner's default looked up.
-  let scope: ScopeKind
+  /// The registration's or the key's, with the owner's default looked up.
+  let scope: ScopeChoice
+  let timeToLive: UInt64
+  let cachesByParameter: Bool
+  /// The cell's ``Cell/changes`` when this was found.
+  let changes: UInt64
 
   /// Looks through the container asked, which is at work already, and its ancestors. What is found is at work until
   /// ``end(_:)``.
@@ -161,11 +179,14 @@ struct Winner {
           return nil
         }
         knowsKey = true
-        if surroundings.demandsTest, !cell.pointee.state.hasTest { return nil }
-        guard let registration = cell.pointee.state.winner(surroundings.contexts) else { return nil }
-        let scope = registration.scope == .default ? container.settings.defaultScope : registration.scope
+        let definition = request.definition
+        if surroundings.demandsTest, !cell.pointee.state.hasTest, !(definition?.hasTest ?? false) { return nil }
+        guard
+          let registration = definition?.winner(over: cell.pointee.state, surroundings.typedContexts)
+            ?? cell.pointee.state.winner(surroundings.contexts)
+        else { return nil }
         if container !== request.container { container.activity.begin() }
-        return Winner(owner: container, cell: cell, registration: registration, scope: scope)
+        return Winner(container, cell, registration, definition)
       }
       // What is behind a destroyed parent is not looked up either.
       if isClosed, container === request.container { throw closed(request) }
@@ -178,7 +199,36 @@ struct Winner {
         return found
       }
     }
+    if let winner = defined(request, surroundings) { return winner }
     throw missing(request, knowsKey: knowsKey, surroundings)
+  }
+
+  /// The definition that was brought along, as if it were registered in the container asked.
+  private static func defined(_ request: Request, _ surroundings: Surroundings) -> Winner? {
+    guard let definition = request.definition else { return nil }
+    if surroundings.demandsTest, !definition.hasTest { return nil }
+    return request.container.lock.withLock {
+      guard !request.container.isClosed else { return nil }
+      let cell = request.container.cell(request.key)
+      let registration = definition.winner(over: cell.pointee.state, surroundings.typedContexts)
+      return Winner(request.container, cell, registration ?? definition.registration, definition)
+    }
+  }
+
+  /// With the container's lock held.
+  private init(
+    _ owner: Container, _ cell: UnsafeMutablePointer<Cell>, _ registration: Registration, _ definition: Definition?
+  ) {
+    self.owner = owner
+    self.cell = cell
+    self.registration = registration
+    let options = cell.pointee.state.options
+    let chosen = definition.map { $0.scope(outside: options.scope) } ?? registration.scope
+    scope = chosen.flatMap { $0.kind == .default ? nil : $0 } ?? owner.settings.defaultScope
+    timeToLive = definition?.timeToLive(outside: options.timeToLive) ?? registration.timeToLive
+    cachesByParameter =
+      registration.cachesByParameter || options.cachesByParameter || (definition?.options.cachesByParameter ?? false)
+    changes = cell.pointee.changes
   }
 
   func end(_ request: Request) {

@@ -14,10 +14,7 @@ enum Teardown {
     while let instance = ended.next() {
       let container = instance.pointee.container
       container.activity.begin()
-      if let destroy = instance.pointee.registration.destroy {
-        let (value, userData) = (instance.pointee.value, instance.pointee.registration.userData.pointer)
-        Callback.run { destroy(value, userData) }
-      }
+      Callback.run { instance.pointee.registration.end(instance.pointee.value) }
       for dependency in instance.pointee.dependencies { LeaseTable.releaseDependency(dependency, &ended) }
       Instance.free(instance)
       Closing.end(container)

@@ -60,7 +60,7 @@ final class CellStateTests: XCTestCase {
     XCTAssertTrue(CellState().isEmpty)
     let changes: [(inout CellState) -> Void] = [
       { $0.plain = self.registration() }, { _ = $0.setContextual(self.registration("a")) },
-      { $0.decorator = Decorator({ _, _, _, _ in }, UserData(nil, free: nil)) }, { $0.cached = self.bench.instance() },
+      { $0.decorator = CDecorator({ _, _, _, _ in }, UserData(nil, free: nil)) }, { $0.cached = self.bench.instance() },
       { $0.cache(self.bench.instance("p"), byParameter: true) },
     ]
     for change in changes {
@@ -75,12 +75,12 @@ final class CellStateTests: XCTestCase {
     let (one, two, plain) = (bench.instance("1"), bench.instance("2"), bench.instance())
     state.cache(one, byParameter: true)
     state.cache(two, byParameter: true)
-    XCTAssertEqual(state.instance(for: ByteView("1"), byParameter: true), one)
-    XCTAssertEqual(state.instance(for: ByteView("2"), byParameter: true), two)
-    XCTAssertNil(state.instance(for: ByteView("3"), byParameter: true))
-    XCTAssertNil(state.instance(for: ByteView("1"), byParameter: false))
+    XCTAssertEqual(state.instance(for: ByteParameter.make(ByteView("1")), byParameter: true), one)
+    XCTAssertEqual(state.instance(for: ByteParameter.make(ByteView("2")), byParameter: true), two)
+    XCTAssertNil(state.instance(for: ByteParameter.make(ByteView("3")), byParameter: true))
+    XCTAssertNil(state.instance(for: ByteParameter.make(ByteView("1")), byParameter: false))
     state.cache(plain, byParameter: false)
-    XCTAssertEqual(state.instance(for: ByteView("anything"), byParameter: false), plain)
+    XCTAssertEqual(state.instance(for: ByteParameter.make(ByteView("anything")), byParameter: false), plain)
     for instance in [one, two, plain] { XCTAssertTrue(state.holds(instance)) }
   }
 

@@ -13,7 +13,7 @@ final class CellTableTests: XCTestCase {
     for number in 0..<4 {
       XCTAssertFalse(table.pointee.isFull)
       let name = key(number)
-      let cell = Cell.create(key: name.view, hash: name.view.hash)
+      let cell = Cell.create(KeyView(name.view))
       cells.append(cell)
       table.pointee.insert(cell)
     }
@@ -39,7 +39,7 @@ final class CellTableTests: XCTestCase {
     let hash: UInt64 = 15
     let cells = ["a", "b", "c"].map { name in
       let name = owned(name)
-      return Cell.create(key: name.view, hash: hash)
+      return Cell.create(KeyView(name.view, space: 0, hash: hash))
     }
     for cell in cells { table.pointee.insert(cell) }
     var found: [UnsafeMutablePointer<Cell>] = []
@@ -52,7 +52,7 @@ final class CellTableTests: XCTestCase {
 
   func testACellHoldsItsKeyAsACString() {
     let name = owned("schlüssel")
-    let cell = Cell.create(key: name.view, hash: name.view.hash)
+    let cell = Cell.create(KeyView(name.view))
     XCTAssertEqual(cell.key.string, "schlüssel")
     XCTAssertEqual(String(cString: cell.keyCString), "schlüssel")
     XCTAssertTrue(cell.pointee.isEmpty)

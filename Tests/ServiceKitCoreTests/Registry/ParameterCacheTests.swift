@@ -6,14 +6,14 @@ final class ParameterCacheTests: XCTestCase {
   private let bench = Bench()
 
   private func find(_ cache: ParameterCache, _ parameter: String) -> UnsafeMutablePointer<Instance>? {
-    withView(parameter) { cache.find($0) }
+    withView(parameter) { cache.find(ByteParameter.make($0)) }
   }
 
   func testAnEmptyCacheHasNothing() {
     var cache = ParameterCache()
     XCTAssertTrue(cache.isEmpty)
     XCTAssertNil(find(cache, "a"))
-    XCTAssertNil(cache.find(.empty))
+    XCTAssertNil(cache.find(nil))
     cache.remove(bench.instance("a"))
     XCTAssertTrue(cache.isEmpty)
     XCTAssertTrue(cache.instances.isEmpty)
@@ -24,7 +24,7 @@ final class ParameterCacheTests: XCTestCase {
     let (none, some) = (bench.instance(), bench.instance("a"))
     cache.insert(none)
     cache.insert(some)
-    XCTAssertEqual(cache.find(.empty), none)
+    XCTAssertEqual(cache.find(nil), none)
     XCTAssertEqual(find(cache, "a"), some)
   }
 

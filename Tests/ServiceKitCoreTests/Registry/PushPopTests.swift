@@ -150,13 +150,13 @@ final class PushPopTests: XCTestCase {
     try container.setDefaultScope(.shared)
     try container.decorate(
       nil,
-      Decorator(
+      CDecorator(
         { _, _, _, tally in Unmanaged<Tally>.fromOpaque(tally!).takeUnretainedValue().add() },
         UserData(pointer, free: nil)))
     XCTAssertEqual(pop(), SVK_OK)
     XCTAssertEqual(container.settings.contexts?.names.map { $0.string }, ["preview"])
     XCTAssertNil(container.settings.isStrict)
-    XCTAssertEqual(container.settings.defaultScope, .cached)
+    XCTAssertEqual(container.settings.defaultScope.kind, .cached)
     container.register("key", old.registration(.cached))
     try container.touch("key")
     XCTAssertEqual(decorator.value, 0)
@@ -164,7 +164,7 @@ final class PushPopTests: XCTestCase {
 
   func testAKeysDecoratorComesAndGoesWithTheLevels() throws {
     let calls = Tally()
-    let decorator = Decorator(
+    let decorator = CDecorator(
       { _, _, _, tally in Unmanaged<Tally>.fromOpaque(tally!).takeUnretainedValue().add() },
       UserData(Unmanaged.passUnretained(calls).toOpaque(), free: nil))
     container.register("key", old.registration(.cached))

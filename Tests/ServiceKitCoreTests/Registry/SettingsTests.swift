@@ -20,7 +20,7 @@ final class SettingsTests: XCTestCase {
     surroundings().decorator(of: KeyView(ByteView(key)), askedOf: grandchild)
   }
 
-  private func newDecorator() -> Decorator { Decorator({ _, _, _, _ in }, UserData(nil, free: nil)) }
+  private func newDecorator() -> Decorator { CDecorator({ _, _, _, _ in }, UserData(nil, free: nil)) }
 
   func testTheNearestSettingCounts() throws {
     XCTAssertEqual(surroundings().contexts.names.map { $0.string }, ContextList.ofProcess.names.map { $0.string })

@@ -15,7 +15,7 @@ final class DecoratorTests: XCTestCase {
     }
 
     var decorator: Decorator {
-      Decorator(
+      CDecorator(
         { instance, key, isNew, sink in
           let sink = Unmanaged<Sink>.fromOpaque(sink!).takeUnretainedValue()
           let line =
@@ -90,7 +90,7 @@ final class DecoratorTests: XCTestCase {
     }
     try container.decorate(
       nil,
-      Decorator(
+      CDecorator(
         { _, _, _, context in Unmanaged<Context>.fromOpaque(context!).takeUnretainedValue().run() },
         UserData(
           Unmanaged.passUnretained(context).toOpaque(),

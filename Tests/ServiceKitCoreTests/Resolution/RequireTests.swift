@@ -119,7 +119,7 @@ final class RequireTests: XCTestCase {
       }.registration(.unique))
     container.register(
       "leaf",
-      Registration(
+      CRegistration(
         create: { _, instance, _ in
           instance!.pointee = UnsafeMutableRawPointer(bitPattern: 8)
           return SVK_OK

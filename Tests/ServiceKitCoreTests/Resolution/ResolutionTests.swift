@@ -20,7 +20,8 @@ final class ResolutionTests: XCTestCase {
       frame.initialize(
         to: Resolution.Frame(
           outer: resolution.innermost, token: resolution.nextToken(threadNumber: 1), container: bench.container,
-          cell: bench.cell(keys[index]), parameter: parameters[index].view, build: nil))
+          cell: bench.cell(keys[index]), parameter: ByteParameter.make(parameters[index].view), build: nil,
+          work: Resolution.Work(asked: bench.container, owner: bench.container, store: nil)))
       resolution.push(frame)
       frames.append(frame)
     }
@@ -62,19 +63,19 @@ final class ResolutionTests: XCTestCase {
   func testAPathGoesFromTheFactoryOfTheSameKeyToHere() {
     inside(["a", "b", "c"]) { resolution, _ in
       let container = bench.container
-      XCTAssertTrue(words(resolution.path(to: bench.cell("c"), container, .empty))!.contains(": c → c;"))
-      XCTAssertTrue(words(resolution.path(to: bench.cell("b"), container, .empty))!.contains(": b → c → b;"))
-      XCTAssertTrue(words(resolution.path(to: bench.cell("a"), container, .empty))!.contains(": a → b → c → a;"))
-      XCTAssertNil(resolution.path(to: bench.cell("d"), container, .empty))
+      XCTAssertTrue(words(resolution.path(to: bench.cell("c"), container, nil))!.contains(": c → c;"))
+      XCTAssertTrue(words(resolution.path(to: bench.cell("b"), container, nil))!.contains(": b → c → b;"))
+      XCTAssertTrue(words(resolution.path(to: bench.cell("a"), container, nil))!.contains(": a → b → c → a;"))
+      XCTAssertNil(resolution.path(to: bench.cell("d"), container, nil))
     }
   }
 
   func testAnotherContainerOrParameterIsNoCycle() {
     inside(["a"], parameters: ["1"]) { resolution, _ in
-      XCTAssertNil(resolution.path(to: bench.cell("a"), other, ByteView("1")))
-      XCTAssertNil(resolution.path(to: bench.cell("a"), bench.container, ByteView("2")))
-      XCTAssertNil(resolution.path(to: bench.cell("a"), bench.container, .empty))
-      XCTAssertNotNil(resolution.path(to: bench.cell("a"), bench.container, ByteView("1")))
+      XCTAssertNil(resolution.path(to: bench.cell("a"), other, ByteParameter.make(ByteView("1"))))
+      XCTAssertNil(resolution.path(to: bench.cell("a"), bench.container, ByteParameter.make(ByteView("2"))))
+      XCTAssertNil(resolution.path(to: bench.cell("a"), bench.container, nil))
+      XCTAssertNotNil(resolution.path(to: bench.cell("a"), bench.container, ByteParameter.make(ByteView("1"))))
     }
   }
 

@@ -61,7 +61,7 @@ final class TeardownTests: XCTestCase {
     let bench = Bench()
     let count = 100_000
     let ends = Tally()
-    let registration = Registration(
+    let registration = CRegistration(
       create: { _, _, _ in SVK_OK },
       destroy: { _, tally in Unmanaged<Tally>.fromOpaque(tally!).takeUnretainedValue().add() },
       userData: UserData(Unmanaged.passUnretained(ends).toOpaque(), free: nil), scope: .unique, customScope: nil,
@@ -70,7 +70,7 @@ final class TeardownTests: XCTestCase {
     for number in 0..<count {
       let instance = Instance.create(
         value: UnsafeMutableRawPointer(bitPattern: 8)!, container: bench.container, cell: bench.cell(),
-        registration: registration, scope: .unique, parameter: nil, dependencies: dependencies)
+        registration: registration, scope: ScopeChoice(.unique), parameter: nil, dependencies: dependencies)
       let marks = number < count - 1 ? LeaseSlot.Mark.dependency : 0
       dependencies = [Instance.lease(instance, marks: marks, on: ThreadRecord.current)]
     }
@@ -85,7 +85,7 @@ final class TeardownTests: XCTestCase {
     let pointer = Unmanaged.passUnretained(wasCallback).toOpaque()
     container.register(
       "key",
-      Registration(
+      CRegistration(
         create: { _, instance, _ in
           instance!.pointee = UnsafeMutableRawPointer(bitPattern: 8)
           return SVK_OK

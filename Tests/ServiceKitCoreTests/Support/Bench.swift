@@ -20,8 +20,8 @@ final class Bench {
   ) -> UnsafeMutablePointer<Instance> {
     let instance = Instance.create(
       value: UnsafeMutableRawPointer(bitPattern: 0x1000 + instances.count * 16)!, container: container,
-      cell: cell(key), registration: maker.registration(scope), scope: scope,
-      parameter: parameter.isEmpty ? nil : owned(parameter), dependencies: dependencies)
+      cell: cell(key), registration: maker.registration(scope), scope: ScopeChoice(scope),
+      parameter: withView(parameter) { ByteParameter.make($0) }, dependencies: dependencies)
     instances.append(instance)
     return instance
   }

@@ -38,7 +38,7 @@ final class Maker: @unchecked Sendable {
   ) -> Registration {
     let pointer = Unmanaged.passRetained(self).toOpaque()
     registrations.add()
-    return Registration(
+    return CRegistration(
       create: { resolver, instance, maker in
         Maker.of(maker).create(Token(word: UInt(bitPattern: resolver)), &instance!.pointee)
       },

@@ -1,0 +1,113 @@
+import ServiceKitCore
+import Synchronization
+
+/// What a container holds, and what can be set for it. May be used on any thread.
+public final class ContainerManager: Sendable {
+  let engine: ServiceKitCore.Container
+  private let isOwner: Bool
+  private let autoRegistration = AutoRegistration()
+  private let promises: Atomic<Bool>
+  private let scope = Mutex<Scope?>(nil)
+
+  /// What a new container holds: nothing.
+  public convenience init() { self.init(engine: .create(parent: nil), isOwner: true) }
+
+  /// Another view of a container of the engine. An owner's end is the container's.
+  init(engine: ServiceKitCore.Container, isOwner: Bool = false) {
+    ActiveContexts.begin()
+    self.engine = engine
+    self.isOwner = isOwner
+    promises = Atomic(ContainerManager.promisesTriggerByDefault)
+  }
+
+  deinit {
+    if isOwner { _ = try? Closing.destroy(engine.token) }
+  }
+
+  // MARK: - Settings
+
+  /// The scope of factories that name none; nil for ``Scope/unique``.
+  public var defaultScope: Scope? {
+    get { scope.withLock { $0 } }
+    set {
+      scope.withLock { $0 = newValue }
+      engine.setDefaultScope(newValue?.choice ?? ScopeChoice(.unique))
+    }
+  }
+
+  /// Whether a promise that nobody has kept is reported through ``ServiceFailure``. True in debug builds, except in
+  /// previews.
+  public var promiseTriggersError: Bool {
+    get { promises.load(ordering: .relaxed) }
+    set { promises.store(newValue, ordering: .relaxed) }
+  }
+
+  /// Of no effect: cycles are always found, since that costs nothing. For programs that set it. Of the whole process.
+  public var circularDependencyTesting: Bool {
+    get { ContainerManager.cycles.load(ordering: .relaxed) }
+    set { ContainerManager.cycles.store(newValue, ordering: .relaxed) }
+  }
+
+  /// Whether each resolve is written to the ``logger``, of all containers of the process.
+  public var trace: Bool {
+    get { ProcessTrace.isOn }
+    set { ProcessTrace.isOn = newValue }
+  }
+
+  /// Where traces are written, of the whole process. Prints them by default. Called with no lock held.
+  public var logger: @Sendable (String) -> Void {
+    get { ContainerManager.processLogger }
+    set { ContainerManager.logging.withLock { $0 = newValue } }
+  }
+
+  // MARK: - Resetting
+
+  /// Takes back what the options name. With ``FactoryResetOptions/all`` the settings too; what was pushed stays.
+  /// Singletons stay: they are their scope's to reset.
+  public func reset(options: FactoryResetOptions = .all) {
+    if case .none = options { return }
+    engine.reset(options.typed)
+    switch options {
+    case .all:
+      scope.withLock { $0 = nil }
+      promises.store(ContainerManager.promisesTriggerByDefault, ordering: .relaxed)
+      autoRegistration.arm()
+    case .registration: autoRegistration.arm()
+    case .context, .scope, .none: break
+    }
+  }
+
+  /// Forgets the kept instances of one scope. Of no effect for singletons, which are not the container's.
+  public func reset(scope: Scope) { engine.reset(scope: scope.choice) }
+
+  /// Saves registrations, contexts, kept instances and settings.
+  public func push() { try? engine.push() }
+
+  /// Brings back what was last saved. Without a push before, nothing happens.
+  public func pop() { try? engine.pop() }
+
+  // MARK: - For this library
+
+  /// What another container holds that begins with the same registrations, contexts and settings.
+  func copy() -> ContainerManager {
+    let copy = ContainerManager(engine: engine.copy(), isOwner: true)
+    copy.scope.withLock { $0 = defaultScope }
+    copy.promiseTriggersError = promiseTriggersError
+    copy.autoRegistration.skip()
+    return copy
+  }
+
+  /// Before anything is resolved or registered. True if this thread is inside of `autoRegister()` just now.
+  func prepare(_ container: any ManagedContainer) -> Bool {
+    autoRegistration.prepare { (container as? any AutoRegistering)?.autoRegister() }
+  }
+
+  static var processLogger: @Sendable (String) -> Void { logging.withLock { $0 } }
+
+  private static let logging = Mutex<@Sendable (String) -> Void> { print($0) }
+  private static let cycles = Atomic<Bool>(true)
+
+  private static var promisesTriggerByDefault: Bool {
+    FactoryContext.current.isDebug && !FactoryContext.current.isPreview
+  }
+}

@@ -1,0 +1,19 @@
+/// What makes an instance without a parameter.
+public typealias VoidFactoryType<T> = @Sendable () -> T
+/// What makes an instance with a parameter.
+public typealias ParameterFactoryType<P, T> = @Sendable (P) -> T
+
+// MARK: - Older names
+
+extension FactoryModifying {
+  @available(*, deprecated, renamed: "onPreview(factory:)")
+  @discardableResult
+  public func preview(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
+    onPreview(function: function, factory: factory)
+  }
+}
+
+extension ManagedContainer {
+  @available(*, deprecated, message: "Use container.dependency(keyPath), or container.factory()")
+  public func resolve<T>(_ keyPath: KeyPath<Self, Factory<T>>) -> T { self[keyPath: keyPath].resolve() }
+}
