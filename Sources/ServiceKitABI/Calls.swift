@@ -18,15 +18,6 @@ func answer(_ body: () throws(Failure) -> Void) -> svk_status {
   }
 }
 
-extension Token {
-  @inline(__always)
-  init(_ pointer: OpaquePointer?) { self.init(word: UInt(bitPattern: pointer)) }
-
-  /// The token as C has it.
-  @inline(__always)
-  var pointer: OpaquePointer? { OpaquePointer(bitPattern: word) }
-}
-
 extension ByteView {
   /// A key or name as C has it. It may be longer than any key: whoever checks it sees that from its first 256 bytes.
   @inline(__always)

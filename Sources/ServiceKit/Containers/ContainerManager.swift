@@ -88,6 +88,12 @@ public final class ContainerManager: Sendable {
 
   // MARK: - For this library
 
+  /// Another view of a container that has been in use already.
+  convenience init(viewing engine: ServiceKitCore.Container) {
+    self.init(engine: engine)
+    autoRegistration.skip()
+  }
+
   /// What another container holds that begins with the same registrations, contexts and settings.
   func copy() -> ContainerManager {
     let copy = ContainerManager(engine: engine.copy(), isOwner: true)

@@ -35,6 +35,8 @@ open class Registration {
     package let resolver: Token
     package let parameter: Parameter?
     package let scope: ScopeChoice
+    /// The container in which the registration was found.
+    package let owner: Container
     /// Set by the factory: the instance goes to whoever asked, and is not kept for later.
     package var isNotToBeKept = false
   }

@@ -67,7 +67,9 @@ enum Builder {
         store: winner.scope.kind == .singleton ? build?.container : nil))
     return withUnsafeMutablePointer(to: &frame) { frame in
       thread.pointee.resolution.push(frame)
-      var call = Registration.Call(resolver: frame.pointee.token, parameter: request.parameter, scope: winner.scope)
+      var call = Registration.Call(
+        resolver: frame.pointee.token, parameter: request.parameter, scope: winner.scope,
+        owner: winner.owner)
       let failuresBefore = thread.pointee.lastError.count
       let (status, value) = Callback.run { winner.registration.make(&call) }
       thread.pointee.resolution.pop(frame)

@@ -73,6 +73,6 @@ package enum TypedResolve {
     release(answer)
   }
 
-  /// How many factories this thread is inside of.
-  package static var depth: Int { ThreadRecord.current.pointee.resolution.depth }
+  /// The container that this thread's running factory was asked in; nil outside of factories.
+  package static var container: Container? { ThreadRecord.current.pointee.resolution.innermost?.pointee.container }
 }

@@ -8,6 +8,14 @@ package struct Token: Equatable {
 
   package init(word: UInt) { self.word = word }
 
+  /// Of what C gave, which may be anything.
+  @inline(__always)
+  package init(_ pointer: OpaquePointer?) { self.init(word: UInt(bitPattern: pointer)) }
+
+  /// The token as C has it.
+  @inline(__always)
+  package var pointer: OpaquePointer? { OpaquePointer(bitPattern: word) }
+
   init(kind: Kind, generation: UInt, index: UInt) {
     word = UInt(kind.rawValue) << Token.kindShift | generation << Token.indexBits | index
   }
