@@ -35,6 +35,7 @@ extension ManagedContainer {
   /// - Parameters:
   ///   - key: What the factory is known by, together with its type: the property's name.
   ///   - factory: Makes an instance. Called on the thread that resolves, with no lock held.
+  @inlinable
   public func callAsFunction<T>(
     key: StaticString = #function, definedIn: StaticString = #function, _ factory: @escaping @Sendable () -> T
   ) -> Factory<T> {
@@ -42,6 +43,7 @@ extension ManagedContainer {
   }
 
   /// Defines a factory that takes a parameter.
+  @inlinable
   public func callAsFunction<P, T>(
     key: StaticString = #function, definedIn: StaticString = #function, _ factory: @escaping @Sendable (P) -> T
   ) -> ParameterFactory<P, T> {

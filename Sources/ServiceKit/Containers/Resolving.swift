@@ -22,7 +22,7 @@ extension Resolving {
 
   public func factory<T>(_ type: T.Type = T.self) -> Factory<T>? {
     _ = manager.prepare(self)
-    let view = FactoryKey(typedKey, takes: Void.self, gives: T.self, definedIn: typedKey).view
+    let view = FactoryKey(typedKey, space: FactoryRegistration<Void, T>.identity, definedIn: typedKey).view
     guard let registered = manager.engine.registration(view) as? TypedRegistration<Void, T> else { return nil }
     let factory = registered.factory
     return Factory(self, key: typedKey) { factory(()) }

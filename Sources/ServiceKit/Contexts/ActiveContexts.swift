@@ -2,6 +2,7 @@ import ServiceKitCore
 import Synchronization
 
 /// What a definition has to know of ``FactoryContext`` each time it is read: kept where reading it costs next to nothing.
+@usableFromInline
 enum ActiveContexts {
   private static let flags = Atomic<UInt8>(0)
   private static let begun: Void = publish(FactoryContext.current)
@@ -15,8 +16,14 @@ enum ActiveContexts {
     ProcessContexts.current = ContextList(active.flatMap(\.names).map { OwnedBytes.copy(of: $0) })
   }
 
-  /// Whether a definition's factory for `context` may be asked. True for arguments, which only the engine looks up.
-  static func mayBeActive(_ context: FactoryContextType) -> Bool {
+  /// Whether a definition's factory for `context` may be asked. True for arguments, which only the engine looks up, and
+  /// for a container that has contexts of its own.
+  @usableFromInline
+  static func mayBeActive(_ context: FactoryContextType, in manager: ContainerManager) -> Bool {
+    mayBeActive(context) || !manager.engine.hasNoSettings
+  }
+
+  private static func mayBeActive(_ context: FactoryContextType) -> Bool {
     var now = flags.load(ordering: .acquiring)
     if now == 0 {
       begin()

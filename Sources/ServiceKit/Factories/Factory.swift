@@ -8,6 +8,7 @@ public struct Factory<T>: FactoryModifying {
   public var registration: FactoryRegistration<Void, T>
 
   /// Defines a factory. Most programs write `self { … }` instead; see ``ManagedContainer``.
+  @inlinable
   public init(
     _ container: any ManagedContainer, key: StaticString = #function, definedIn: StaticString = #function,
     _ factory: @escaping @Sendable () -> T
@@ -16,9 +17,11 @@ public struct Factory<T>: FactoryModifying {
   }
 
   /// The instance: the one that the factory's scope keeps, or a new one.
+  @inlinable
   public func callAsFunction() -> T { registration.resolve(()) }
 
   /// The same by name.
+  @inlinable
   public func resolve() -> T { registration.resolve(()) }
 
   /// Replaces the factory, for everybody who resolves it from this container. Its kept instance is forgotten.
@@ -48,6 +51,7 @@ public struct ParameterFactory<P, T>: FactoryModifying {
   public var registration: FactoryRegistration<P, T>
 
   /// Defines a factory. Most programs write `self { … }` instead; see ``ManagedContainer``.
+  @inlinable
   public init(
     _ container: any ManagedContainer, key: StaticString = #function, definedIn: StaticString = #function,
     _ factory: @escaping @Sendable (P) -> T
@@ -56,9 +60,11 @@ public struct ParameterFactory<P, T>: FactoryModifying {
   }
 
   /// The instance: the one that the factory's scope keeps, or a new one made with `parameter`.
+  @inlinable
   public func callAsFunction(_ parameter: P) -> T { registration.resolve(parameter) }
 
   /// The same by name.
+  @inlinable
   public func resolve(_ parameter: P) -> T { registration.resolve(parameter) }
 
   /// Replaces the factory, for everybody who resolves it from this container. Its kept instances are forgotten.
@@ -84,6 +90,7 @@ public struct ParameterFactory<P, T>: FactoryModifying {
 
 extension ParameterFactory where P: Hashable {
   /// Keeps an instance for each parameter rather than one for all. Parameters are told apart by equality.
+  @inlinable
   public var scopeOnParameters: Self { map { $0.cachesByParameter = true } }
 }
 

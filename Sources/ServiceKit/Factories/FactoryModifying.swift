@@ -21,27 +21,29 @@ extension FactoryModifying {
   ///
   /// - Parameter function: Leave it out: it tells whether the definition says this.
   @discardableResult
+  @inlinable
   public func scope(_ scope: Scope, function: StaticString = #function) -> Self {
-    if !isDefinition(function) { registration.setOptions { $0.scope = scope.choice } }
+    if !isDefinition(function) { registration.setScope(scope) }
     return map { $0.scope = scope }
   }
 
   /// One instance for each container: see ``Scope/cached``.
-  public var cached: Self { map { $0.scope = Scope.cached } }
+  @inlinable public var cached: Self { map { $0.scope = Scope.cached } }
   /// One instance for each outermost resolve: see ``Scope/graph``.
-  public var graph: Self { map { $0.scope = Scope.graph } }
+  @inlinable public var graph: Self { map { $0.scope = Scope.graph } }
   /// One instance as long as somebody holds it: see ``Scope/shared``.
-  public var shared: Self { map { $0.scope = Scope.shared } }
+  @inlinable public var shared: Self { map { $0.scope = Scope.shared } }
   /// One instance for all containers: see ``Scope/singleton``.
-  public var singleton: Self { map { $0.scope = Scope.singleton } }
+  @inlinable public var singleton: Self { map { $0.scope = Scope.singleton } }
   /// A new instance each time: see ``Scope/unique``.
-  public var unique: Self { map { $0.scope = Scope.unique } }
+  @inlinable public var unique: Self { map { $0.scope = Scope.unique } }
 
   /// How many seconds an instance is kept since it was last given.
   @discardableResult
+  @inlinable
   public func timeToLive(_ seconds: Double, function: StaticString = #function) -> Self {
     let nanoseconds = nanoseconds(seconds)
-    if !isDefinition(function) { registration.setOptions { $0.timeToLive = nanoseconds } }
+    if !isDefinition(function) { registration.setTimeToLive(nanoseconds) }
     return map { $0.timeToLive = nanoseconds }
   }
 }
@@ -97,30 +99,35 @@ extension FactoryModifying {
 
   /// Another factory in previews.
   @discardableResult
+  @inlinable
   public func onPreview(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
     adding(factory, for: .preview, function)
   }
 
   /// Another factory in tests.
   @discardableResult
+  @inlinable
   public func onTest(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
     adding(factory, for: .test, function)
   }
 
   /// Another factory in debug builds.
   @discardableResult
+  @inlinable
   public func onDebug(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
     adding(factory, for: .debug, function)
   }
 
   /// Another factory in a simulator.
   @discardableResult
+  @inlinable
   public func onSimulator(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
     adding(factory, for: .simulator, function)
   }
 
   /// Another factory on a device, which is what is no simulator.
   @discardableResult
+  @inlinable
   public func onDevice(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
     adding(factory, for: .device, function)
   }
@@ -130,6 +137,7 @@ extension FactoryModifying {
 
 extension FactoryModifying {
   /// What the definition says holds only until it is said otherwise from outside.
+  @inlinable
   public func once() -> Self { map { $0.yields = true } }
 
   /// Takes back what was registered or said from outside, or forgets the kept instance.
@@ -141,26 +149,28 @@ extension FactoryModifying {
 }
 
 extension FactoryModifying {
+  @inlinable
   func isDefinition(_ function: StaticString) -> Bool { registration.key.isDefined(in: function) }
 
+  @inlinable
   func map(_ change: (inout Modifiers<P, T>) -> Void) -> Self {
     var copy = self
     change(&copy.registration.modifiers)
     return copy
   }
 
-  private func adding(
+  @inlinable
+  func adding(
     _ factory: @escaping @Sendable (P) -> T, for context: FactoryContextType, _ function: StaticString
   ) -> Self {
     if !isDefinition(function) { registration.register(factory, for: context) }
     // Left out where it cannot match, which costs nothing: definitions are read again and again.
-    guard ActiveContexts.mayBeActive(context) || !registration.manager.engine.hasNoSettings else { return self }
-    return map { modifiers in
-      for name in context.names { modifiers.contextual.append((name, factory)) }
-    }
+    guard ActiveContexts.mayBeActive(context, in: registration.manager) else { return self }
+    return map { $0.add(factory, for: context) }
   }
 
-  private func nanoseconds(_ seconds: Double) -> UInt64 {
+  @usableFromInline
+  func nanoseconds(_ seconds: Double) -> UInt64 {
     guard seconds > 0 else { return 1 }
     let nanoseconds = seconds * 1_000_000_000
     return nanoseconds < Double(UInt64.max) ? UInt64(nanoseconds) : UInt64.max

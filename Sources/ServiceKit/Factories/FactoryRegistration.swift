@@ -3,34 +3,39 @@ import ServiceKitCore
 
 /// A factory's place in its container, and its definition. A value: making one writes nothing into the container.
 public struct FactoryRegistration<P, T>: Sendable {
-  let container: any ManagedContainer
-  let key: FactoryKey
-  let factory: @Sendable (P) -> T
-  var modifiers = Modifiers<P, T>()
+  @usableFromInline let container: any ManagedContainer
+  @usableFromInline let key: FactoryKey
+  @usableFromInline let factory: @Sendable (P) -> T
+  @usableFromInline var modifiers = Modifiers<P, T>()
 
+  @inlinable
   init(
     _ container: any ManagedContainer, key: StaticString, definedIn: StaticString,
     _ factory: @escaping @Sendable (P) -> T
   ) {
     self.container = container
-    self.key = FactoryKey(key, takes: P.self, gives: T.self, definedIn: definedIn)
+    self.key = FactoryKey(key, space: FactoryRegistration.identity, definedIn: definedIn)
     self.factory = factory
   }
 
-  var manager: ContainerManager { container.manager }
+  /// One for each pair of types.
+  @inlinable static var identity: ObjectIdentifier { ObjectIdentifier(Self.self) }
+
+  @inlinable var manager: ContainerManager { container.manager }
 
   /// The instance: one that is kept, or a new one.
+  @inlinable
   func resolve(_ parameter: P) -> T {
-    if modifiers.decorator == nil, let ready = ready() { return ready }
+    if modifiers.rare?.decorator == nil, let ready = ready() { return ready }
     return TypedSearch.resolve(self, parameter)
   }
 
   /// The instance that the container holds ready: no lock, no allocation, no call of the program.
-  @inline(__always)
-  private func ready() -> T? {
-    guard let pointer = TypedResolve.begin(key.view, asked: modifiers.asked, in: manager.engine) else { return nil }
-    let instance = Unmanaged<Kept<T>>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.get() }
-    TypedResolve.end()
+  @inlinable
+  func ready() -> T? {
+    guard let pointer = Ready.begin(key, asked: modifiers.asked, in: manager) else { return nil }
+    let instance = Unmanaged<Kept<T>>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.quickly }
+    Ready.end()
     return instance
   }
 
@@ -41,6 +46,7 @@ public struct FactoryRegistration<P, T>: Sendable {
     manager.engine.register(key.view, TypedRegistration(factory), keepsInstance: isAutoRegistering)
   }
 
+  @usableFromInline
   func register(_ factory: @escaping @Sendable (P) -> T, for context: FactoryContextType) {
     _ = manager.prepare(container)
     for name in context.names {
@@ -48,7 +54,13 @@ public struct FactoryRegistration<P, T>: Sendable {
     }
   }
 
-  func setOptions(_ set: (inout KeyOptions) -> Void) {
+  @usableFromInline
+  func setScope(_ scope: Scope) { setOptions { $0.scope = scope.choice } }
+
+  @usableFromInline
+  func setTimeToLive(_ nanoseconds: UInt64) { setOptions { $0.timeToLive = nanoseconds } }
+
+  private func setOptions(_ set: (inout KeyOptions) -> Void) {
     _ = manager.prepare(container)
     manager.engine.setOptions(key.view, set)
   }
@@ -61,4 +73,16 @@ public struct FactoryRegistration<P, T>: Sendable {
   func reset(_ options: FactoryResetOptions) {
     manager.engine.reset(key.view, options.typed)
   }
+}
+
+/// The way to an instance that is ready, which is the same for all types.
+@usableFromInline
+enum Ready {
+  @usableFromInline
+  static func begin(_ key: FactoryKey, asked: UInt, in manager: ContainerManager) -> UnsafeMutableRawPointer? {
+    TypedResolve.begin(key.view, asked: asked, in: manager.engine)
+  }
+
+  @usableFromInline
+  static func end() { TypedResolve.end() }
 }

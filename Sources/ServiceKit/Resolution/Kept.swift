@@ -1,6 +1,17 @@
 /// What the engine keeps as an instance of type `T`.
+@usableFromInline
 class Kept<T>: @unchecked Sendable {
+  /// Whether it is a ``StrongKept``.
+  @usableFromInline let isStrong: Bool
+
+  fileprivate init(isStrong: Bool) { self.isStrong = isStrong }
+
+  /// ``get()``, without a call where the instance is held strongly.
+  @inlinable
+  final var quickly: T? { isStrong ? unsafeDowncast(self, to: StrongKept<T>.self).value : get() }
+
   /// The instance, as long as it is there.
+  @usableFromInline
   func get() -> T? { nil }
   /// The same for whoever has just had it made.
   func getFirst() -> T? { get() }
@@ -12,11 +23,16 @@ class Kept<T>: @unchecked Sendable {
   }
 }
 
+@usableFromInline
 final class StrongKept<T>: Kept<T>, @unchecked Sendable {
-  private let value: T
+  @usableFromInline let value: T
 
-  init(_ value: T) { self.value = value }
+  init(_ value: T) {
+    self.value = value
+    super.init(isStrong: true)
+  }
 
+  @usableFromInline
   override func get() -> T? { value }
 }
 
@@ -36,6 +52,7 @@ private final class WeakKept<T>: Kept<T>, @unchecked Sendable {
     withUnsafeBytes(of: value) { bytes in
       UnsafeMutableRawPointer(memory).copyMemory(from: bytes.baseAddress!, byteCount: bytes.count)
     }
+    super.init(isStrong: false)
   }
 
   deinit { copy.deallocate() }
@@ -53,9 +70,19 @@ private final class WeakKept<T>: Kept<T>, @unchecked Sendable {
 
 /// The object that a value is, also behind a protocol or in an optional. Nil for a value of another kind.
 func object<T>(in value: T) -> AnyObject? {
-  if let optional = value as? any OptionalValue { return optional.anyWrapped.flatMap { object(in: $0) } }
+  if Metadata.isOptional(T.self), let optional = value as? any OptionalValue {
+    return optional.anyWrapped.flatMap { object(in: $0) }
+  }
   // Without the check, values of other kinds would be put into an object.
   return type(of: value as Any) is AnyClass ? value as AnyObject : nil
+}
+
+/// What can be seen from a type's metadata at once, where a dynamic cast takes long.
+enum Metadata {
+  /// The kinds are part of Swift's stable ABI: `MetadataKind.def` in the compiler's sources.
+  static func isOptional<T>(_ type: T.Type) -> Bool {
+    unsafeBitCast(type, to: UnsafePointer<UInt>.self).pointee == 0x202
+  }
 }
 
 /// An optional whose type is not known.
@@ -71,7 +98,7 @@ extension Optional: OptionalValue {
 
 /// Whether a value is nil, also inside of another optional.
 func isNil<T>(_ value: T) -> Bool {
-  guard let optional = value as? any OptionalValue else { return false }
+  guard Metadata.isOptional(T.self), let optional = value as? any OptionalValue else { return false }
   guard let wrapped = optional.anyWrapped else { return true }
   return isNil(wrapped)
 }

@@ -2,8 +2,9 @@ import CServiceKit
 import ServiceKitCore
 
 /// Resolving where no instance is ready: asks the engine, and does what only this face can do with the answer.
+@usableFromInline
 enum TypedSearch {
-  @inline(never)
+  @usableFromInline
   static func resolve<P, T>(_ asked: FactoryRegistration<P, T>, _ parameter: P) -> T {
     let manager = asked.manager
     _ = manager.prepare(asked.container)

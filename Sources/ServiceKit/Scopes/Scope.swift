@@ -16,9 +16,12 @@ import Synchronization
 open class Scope: @unchecked Sendable {
   /// How the engine knows the scope. Never changes.
   let choice: ScopeChoice
+  /// The scope's number.
+  @usableFromInline let identity: UInt
   /// For the classes below; derive from one of those.
   fileprivate init(_ kind: ScopeKind, isWeak: Bool = false, store: SingletonStore? = nil) {
-    choice = ScopeChoice(kind, identity: Scope.nextIdentity(), store: store, isWeak: isWeak)
+    identity = Scope.nextIdentity()
+    choice = ScopeChoice(kind, identity: identity, store: store, isWeak: isWeak)
   }
 
   /// One instance for each container, kept until the scope or the key is reset there.
