@@ -104,8 +104,9 @@ public final class ContainerManager: Sendable {
   }
 
   /// Before anything is resolved or registered. True if this thread is inside of `autoRegister()` just now.
-  func prepare(_ container: any ManagedContainer) -> Bool {
-    autoRegistration.prepare { (container as? any AutoRegistering)?.autoRegister() }
+  @inline(__always)
+  func prepare(_ container: @autoclosure () -> any ManagedContainer) -> Bool {
+    autoRegistration.prepare { (container() as? any AutoRegistering)?.autoRegister() }
   }
 
   static var processLogger: @Sendable (String) -> Void { logging.withLock { $0 } }

@@ -22,7 +22,9 @@ extension Resolving {
 
   public func factory<T>(_ type: T.Type = T.self) -> Factory<T>? {
     _ = manager.prepare(self)
-    let view = FactoryKey(typedKey, space: FactoryRegistration<Void, T>.identity, definedIn: typedKey).view
+    let view = FactoryKey(
+      start: typedKey.utf8Start, count: typedKey.utf8CodeUnitCount, type: FactoryRegistration<Void, T>.identity
+    ).view
     guard let registered = manager.engine.registration(view) as? TypedRegistration<Void, T> else { return nil }
     let factory = registered.factory
     return Factory(self, key: typedKey) { factory(()) }

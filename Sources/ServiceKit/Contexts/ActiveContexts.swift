@@ -19,8 +19,8 @@ enum ActiveContexts {
   /// Whether a definition's factory for `context` may be asked. True for arguments, which only the engine looks up, and
   /// for a container that has contexts of its own.
   @usableFromInline
-  static func mayBeActive(_ context: FactoryContextType, in manager: ContainerManager) -> Bool {
-    mayBeActive(context) || !manager.engine.hasNoSettings
+  static func mayBeActive(_ context: FactoryContextType, in manager: Unmanaged<ContainerManager>) -> Bool {
+    mayBeActive(context) || manager._withUnsafeGuaranteedRef { !$0.engine.hasNoSettings }
   }
 
   private static func mayBeActive(_ context: FactoryContextType) -> Bool {

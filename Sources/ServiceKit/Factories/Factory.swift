@@ -10,7 +10,7 @@ public struct Factory<T>: FactoryModifying {
   /// Defines a factory. Most programs write `self { … }` instead; see ``ManagedContainer``.
   @inlinable
   public init(
-    _ container: any ManagedContainer, key: StaticString = #function, definedIn: StaticString = #function,
+    _ container: some ManagedContainer, key: StaticString = #function, definedIn: StaticString = #function,
     _ factory: @escaping @Sendable () -> T
   ) {
     registration = FactoryRegistration(container, key: key, definedIn: definedIn) { (_: Void) in factory() }
@@ -53,7 +53,7 @@ public struct ParameterFactory<P, T>: FactoryModifying {
   /// Defines a factory. Most programs write `self { … }` instead; see ``ManagedContainer``.
   @inlinable
   public init(
-    _ container: any ManagedContainer, key: StaticString = #function, definedIn: StaticString = #function,
+    _ container: some ManagedContainer, key: StaticString = #function, definedIn: StaticString = #function,
     _ factory: @escaping @Sendable (P) -> T
   ) {
     registration = FactoryRegistration(container, key: key, definedIn: definedIn, factory)
@@ -91,7 +91,7 @@ public struct ParameterFactory<P, T>: FactoryModifying {
 extension ParameterFactory where P: Hashable {
   /// Keeps an instance for each parameter rather than one for all. Parameters are told apart by equality.
   @inlinable
-  public var scopeOnParameters: Self { map { $0.cachesByParameter = true } }
+  public var scopeOnParameters: Self { map { $0.set(DefinitionFlag.cachesByParameter) } }
 }
 
 extension Actor {

@@ -1,30 +1,22 @@
-import CPlatform
 import ServiceKitCore
 
 /// What a factory is known by in its container: its type, compared by identity, and its name, compared by content.
 @usableFromInline
-struct FactoryKey: Sendable {
-  @usableFromInline let name: StaticString
-  /// The address of the type's metadata, which is unique in the process.
-  @usableFromInline let space: UInt
-  /// The function or property that the definition stands in: a modifier called from there is part of the definition.
-  @usableFromInline let definedIn: StaticString
-
-  @inlinable
-  init(_ name: StaticString, space: ObjectIdentifier, definedIn: StaticString) {
-    self.name = name
-    self.space = UInt(bitPattern: space)
-    self.definedIn = definedIn
-  }
-
-  var view: KeyView {
-    @inline(__always) get { KeyView(ByteView(name), space: space) }
-  }
+struct FactoryKey {
+  private let start: UnsafePointer<UInt8>
+  private let count: Int
+  /// Stands for the type: the address of its metadata, which is unique in the process.
+  private let type: ObjectIdentifier
 
   @usableFromInline
-  func isDefined(in function: StaticString) -> Bool {
-    if function.utf8Start == definedIn.utf8Start { return true }
-    let count = function.utf8CodeUnitCount
-    return count == definedIn.utf8CodeUnitCount && memcmp(function.utf8Start, definedIn.utf8Start, count) == 0
+  init(start: UnsafePointer<UInt8>, count: Int, type: ObjectIdentifier) {
+    self.start = start
+    self.count = count
+    self.type = type
   }
+
+  var name: String { String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self) }
+
+  @inline(__always)
+  var view: KeyView { KeyView(ByteView(start: start, count: count), space: UInt(bitPattern: type)) }
 }

@@ -23,28 +23,28 @@ extension FactoryModifying {
   @discardableResult
   @inlinable
   public func scope(_ scope: Scope, function: StaticString = #function) -> Self {
-    if !isDefinition(function) { registration.setScope(scope) }
-    return map { $0.scope = scope }
+    if !isDefinition(function) { registration.registerScope(scope) }
+    return map { $0.setScope(scope) }
   }
 
   /// One instance for each container: see ``Scope/cached``.
-  @inlinable public var cached: Self { map { $0.scope = Scope.cached } }
+  @inlinable public var cached: Self { map { $0.setScope(Scope.cached) } }
   /// One instance for each outermost resolve: see ``Scope/graph``.
-  @inlinable public var graph: Self { map { $0.scope = Scope.graph } }
+  @inlinable public var graph: Self { map { $0.setScope(Scope.graph) } }
   /// One instance as long as somebody holds it: see ``Scope/shared``.
-  @inlinable public var shared: Self { map { $0.scope = Scope.shared } }
+  @inlinable public var shared: Self { map { $0.setScope(Scope.shared) } }
   /// One instance for all containers: see ``Scope/singleton``.
-  @inlinable public var singleton: Self { map { $0.scope = Scope.singleton } }
+  @inlinable public var singleton: Self { map { $0.setScope(Scope.singleton) } }
   /// A new instance each time: see ``Scope/unique``.
-  @inlinable public var unique: Self { map { $0.scope = Scope.unique } }
+  @inlinable public var unique: Self { map { $0.setScope(Scope.unique) } }
 
   /// How many seconds an instance is kept since it was last given.
   @discardableResult
   @inlinable
   public func timeToLive(_ seconds: Double, function: StaticString = #function) -> Self {
     let nanoseconds = nanoseconds(seconds)
-    if !isDefinition(function) { registration.setTimeToLive(nanoseconds) }
-    return map { $0.timeToLive = nanoseconds }
+    if !isDefinition(function) { registration.registerTimeToLive(nanoseconds) }
+    return map { $0.setTimeToLive(nanoseconds) }
   }
 }
 
@@ -65,8 +65,8 @@ extension FactoryModifying {
   public func decorator(
     function: StaticString = #function, _ decorator: @escaping @Sendable (_ instance: T, _ isNew: Bool) -> Void
   ) -> Self {
-    if !isDefinition(function) { registration.setDecorator(decorator) }
-    return map { $0.decorator = decorator }
+    if !isDefinition(function) { registration.registerDecorator(decorator) }
+    return map { $0.setDecorator(decorator) }
   }
 }
 
@@ -138,7 +138,7 @@ extension FactoryModifying {
 extension FactoryModifying {
   /// What the definition says holds only until it is said otherwise from outside.
   @inlinable
-  public func once() -> Self { map { $0.yields = true } }
+  public func once() -> Self { map { $0.set(DefinitionFlag.yields) } }
 
   /// Takes back what was registered or said from outside, or forgets the kept instance.
   @discardableResult
@@ -150,12 +150,12 @@ extension FactoryModifying {
 
 extension FactoryModifying {
   @inlinable
-  func isDefinition(_ function: StaticString) -> Bool { registration.key.isDefined(in: function) }
+  func isDefinition(_ function: StaticString) -> Bool { registration.isDefined(in: function) }
 
   @inlinable
-  func map(_ change: (inout Modifiers<P, T>) -> Void) -> Self {
+  func map(_ change: (inout FactoryRegistration<P, T>) -> Void) -> Self {
     var copy = self
-    change(&copy.registration.modifiers)
+    change(&copy.registration)
     return copy
   }
 
@@ -165,8 +165,8 @@ extension FactoryModifying {
   ) -> Self {
     if !isDefinition(function) { registration.register(factory, for: context) }
     // Left out where it cannot match, which costs nothing: definitions are read again and again.
-    guard ActiveContexts.mayBeActive(context, in: registration.manager) else { return self }
-    return map { $0.add(factory, for: context) }
+    guard ActiveContexts.mayBeActive(context, in: registration.held) else { return self }
+    return map { $0.setFactory(factory, for: context) }
   }
 
   @usableFromInline

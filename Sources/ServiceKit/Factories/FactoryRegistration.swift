@@ -1,46 +1,160 @@
+import CPlatform
 import CServiceKit
 import ServiceKitCore
 
 /// A factory's place in its container, and its definition. A value: making one writes nothing into the container.
-public struct FactoryRegistration<P, T>: Sendable {
-  @usableFromInline let container: any ManagedContainer
-  @usableFromInline let key: FactoryKey
+///
+/// It is copied at each use of a definition, and the compiler takes only values of up to six fields apart, which is what
+/// makes a hit cheap: hence the packing.
+public struct FactoryRegistration<P, T>: @unchecked Sendable {
+  /// An `any ManagedContainer`, as the object alone.
+  @usableFromInline let object: AnyObject
+  /// The container's, which it keeps.
+  @usableFromInline let held: Unmanaged<ContainerManager>
+  @usableFromInline let name: UnsafePointer<UInt8>
+  /// The name's length in the lower half, ``DefinitionFlag``s in the upper.
+  @usableFromInline var word: UInt
   @usableFromInline let factory: @Sendable (P) -> T
-  @usableFromInline var modifiers = Modifiers<P, T>()
+  /// A ``Scope`` or ``Modifiers``.
+  @usableFromInline var extras: AnyObject?
 
   @inlinable
   init(
-    _ container: any ManagedContainer, key: StaticString, definedIn: StaticString,
+    _ container: some ManagedContainer, key: StaticString, definedIn: StaticString,
     _ factory: @escaping @Sendable (P) -> T
   ) {
-    self.container = container
-    self.key = FactoryKey(key, space: FactoryRegistration.identity, definedIn: definedIn)
+    object = container
+    held = .passUnretained(container.manager)
+    name = key.utf8Start
+    word = UInt(UInt32(truncatingIfNeeded: key.utf8CodeUnitCount))
     self.factory = factory
+    if key.utf8Start != definedIn.utf8Start { setDefinedIn(definedIn) }
   }
-
-  /// One for each pair of types.
-  @inlinable static var identity: ObjectIdentifier { ObjectIdentifier(Self.self) }
-
-  @inlinable var manager: ContainerManager { container.manager }
 
   /// The instance: one that is kept, or a new one.
   @inlinable
   func resolve(_ parameter: P) -> T {
-    if modifiers.rare?.decorator == nil, let ready = ready() { return ready }
+    if !has(DefinitionFlag.hasDecorator), let ready = ready() { return ready }
     return TypedSearch.resolve(self, parameter)
   }
 
   /// The instance that the container holds ready: no lock, no allocation, no call of the program.
   @inlinable
   func ready() -> T? {
-    guard let pointer = Ready.begin(key, asked: modifiers.asked, in: manager) else { return nil }
+    guard let pointer = Ready.begin(key, asked: asked, in: held) else { return nil }
     let instance = Unmanaged<Kept<T>>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.quickly }
     Ready.end()
     return instance
   }
 
-  // MARK: - What is written into the container
+  @inlinable var key: FactoryKey {
+    FactoryKey(start: name, count: Int(word & 0xFFFF_FFFF), type: FactoryRegistration.identity)
+  }
 
+  /// One for each pair of types.
+  @inlinable static var identity: ObjectIdentifier { ObjectIdentifier(Self.self) }
+
+  var container: any ManagedContainer { object as! any ManagedContainer }
+
+  var manager: ContainerManager { held._withUnsafeGuaranteedRef { $0 } }
+}
+
+/// The way to an instance that is ready, which is the same for all types.
+@usableFromInline
+enum Ready {
+  @usableFromInline
+  static func begin(
+    _ key: FactoryKey, asked: UInt, in manager: Unmanaged<ContainerManager>
+  ) -> UnsafeMutableRawPointer? {
+    manager._withUnsafeGuaranteedRef { TypedResolve.begin(key.view, asked: asked, in: $0.engine) }
+  }
+
+  @usableFromInline
+  static func end() { TypedResolve.end() }
+}
+
+// MARK: - What the definition says
+
+extension FactoryRegistration {
+  @inlinable
+  func has(_ flag: UInt) -> Bool { word >> 32 & flag != 0 }
+
+  @inlinable
+  mutating func set(_ flag: UInt) { word |= flag << 32 }
+
+  @inlinable var scope: Scope? {
+    guard let extras else { return nil }
+    return has(DefinitionFlag.hasModifiers)
+      ? unsafeDowncast(extras, to: Modifiers<P, T>.self).scope : unsafeDowncast(extras, to: Scope.self)
+  }
+
+  /// Tells apart the ways of asking that may get different instances; see ``Definition/asked``.
+  @inlinable var asked: UInt { (scope?.identity ?? 0) << 3 | word >> 32 & DefinitionFlag.asking }
+
+  @inlinable
+  mutating func setScope(_ scope: Scope) {
+    if has(DefinitionFlag.hasModifiers) { setModifiers { $0.with(scope) } } else { extras = scope }
+  }
+
+  @usableFromInline
+  mutating func setTimeToLive(_ nanoseconds: UInt64) {
+    set(DefinitionFlag.hasTimeToLive)
+    setModifiers { $0.with(timeToLive: nanoseconds) }
+  }
+
+  mutating func setDecorator(_ decorator: @escaping @Sendable (T, Bool) -> Void) {
+    set(DefinitionFlag.hasDecorator)
+    setModifiers { $0.with(decorator) }
+  }
+
+  @usableFromInline
+  mutating func setFactory(_ factory: @escaping @Sendable (P) -> T, for context: FactoryContextType) {
+    setModifiers { $0.with(factory, for: context) }
+  }
+
+  @usableFromInline
+  mutating func setDefinedIn(_ function: StaticString) {
+    guard !isDefined(in: function) else { return }
+    extras = Modifiers<P, T>(definedIn: function)
+    set(DefinitionFlag.hasModifiers)
+  }
+
+  @usableFromInline
+  func isDefined(in function: StaticString) -> Bool {
+    if let definedIn = modifiers?.definedIn {
+      return isSame(function, definedIn.utf8Start, definedIn.utf8CodeUnitCount)
+    }
+    return isSame(function, name, Int(word & 0xFFFF_FFFF))
+  }
+
+  private func isSame(_ function: StaticString, _ start: UnsafePointer<UInt8>, _ count: Int) -> Bool {
+    if function.utf8Start == start { return true }
+    return function.utf8CodeUnitCount == count && memcmp(function.utf8Start, start, count) == 0
+  }
+
+  var modifiers: Modifiers<P, T>? {
+    guard let extras, has(DefinitionFlag.hasModifiers) else { return nil }
+    return unsafeDowncast(extras, to: Modifiers<P, T>.self)
+  }
+
+  @usableFromInline
+  mutating func setModifiers(_ change: (Modifiers<P, T>) -> Modifiers<P, T>) {
+    extras = change(modifiers ?? Modifiers(scope: scope))
+    set(DefinitionFlag.hasModifiers)
+  }
+
+  var options: KeyOptions {
+    var options = KeyOptions()
+    options.scope = scope?.choice
+    options.timeToLive = modifiers?.timeToLive
+    options.cachesByParameter = has(DefinitionFlag.cachesByParameter)
+    return options
+  }
+}
+
+// MARK: - What is written into the container
+
+extension FactoryRegistration {
   func register(_ factory: @escaping @Sendable (P) -> T) {
     let isAutoRegistering = manager.prepare(container)
     manager.engine.register(key.view, TypedRegistration(factory), keepsInstance: isAutoRegistering)
@@ -55,34 +169,20 @@ public struct FactoryRegistration<P, T>: Sendable {
   }
 
   @usableFromInline
-  func setScope(_ scope: Scope) { setOptions { $0.scope = scope.choice } }
+  func registerScope(_ scope: Scope) { registerOptions { $0.scope = scope.choice } }
 
   @usableFromInline
-  func setTimeToLive(_ nanoseconds: UInt64) { setOptions { $0.timeToLive = nanoseconds } }
+  func registerTimeToLive(_ nanoseconds: UInt64) { registerOptions { $0.timeToLive = nanoseconds } }
 
-  private func setOptions(_ set: (inout KeyOptions) -> Void) {
+  private func registerOptions(_ set: (inout KeyOptions) -> Void) {
     _ = manager.prepare(container)
     manager.engine.setOptions(key.view, set)
   }
 
-  func setDecorator(_ body: @escaping @Sendable (T, Bool) -> Void) {
+  func registerDecorator(_ body: @escaping @Sendable (T, Bool) -> Void) {
     _ = manager.prepare(container)
     manager.engine.decorate(key.view, FactoryDecorator(body))
   }
 
-  func reset(_ options: FactoryResetOptions) {
-    manager.engine.reset(key.view, options.typed)
-  }
-}
-
-/// The way to an instance that is ready, which is the same for all types.
-@usableFromInline
-enum Ready {
-  @usableFromInline
-  static func begin(_ key: FactoryKey, asked: UInt, in manager: ContainerManager) -> UnsafeMutableRawPointer? {
-    TypedResolve.begin(key.view, asked: asked, in: manager.engine)
-  }
-
-  @usableFromInline
-  static func end() { TypedResolve.end() }
+  func reset(_ options: FactoryResetOptions) { manager.engine.reset(key.view, options.typed) }
 }

@@ -1,62 +1,62 @@
 import ServiceKitCore
 
-/// What a definition says about its factory besides how the instance is made.
-///
-/// Read and copied at each use of a definition, so it is small, and its rarer parts are aside.
+/// What a definition says about its factory, when that is more than a scope. Never changed, so that copies of a
+/// definition can share it.
 @usableFromInline
-struct Modifiers<P, T>: Sendable {
-  @usableFromInline var scope: Scope?
-  /// In nanoseconds; 0 for none.
-  @usableFromInline var timeToLive: UInt64 = 0
-  @usableFromInline var cachesByParameter = false
-  /// Outside modifiers go before these: see ``FactoryModifying/once()``.
-  @usableFromInline var yields = false
-  @usableFromInline var rare: RareModifiers<P, T>?
+final class Modifiers<P, T>: Sendable {
+  @usableFromInline let scope: Scope?
+  /// In nanoseconds; nil for none.
+  let timeToLive: UInt64?
+  let decorator: (@Sendable (T, Bool) -> Void)?
+  /// Factories for contexts that may be active. The others were left out when the definition was read.
+  let contextual: [(context: String, factory: @Sendable (P) -> T)]
+  /// The function that the definition stands in, if that is not what the factory is called.
+  let definedIn: StaticString?
 
-  @inlinable
-  init() {}
-
-  var options: KeyOptions {
-    var options = KeyOptions()
-    options.scope = scope?.choice
-    options.timeToLive = timeToLive == 0 ? nil : timeToLive
-    options.cachesByParameter = cachesByParameter
-    return options
-  }
-
-  /// Tells apart the ways of asking that may get different instances; see ``Definition/asked``.
-  @inlinable
-  var asked: UInt {
-    (scope?.identity ?? 0) << 3 | (timeToLive == 0 ? 0 : 4) | (cachesByParameter ? 2 : 0) | (yields ? 1 : 0)
-  }
-
-  var decorator: (@Sendable (T, Bool) -> Void)? {
-    get { rare?.decorator }
-    set { rare = RareModifiers(decorator: newValue, contextual: contextual) }
+  init(
+    scope: Scope? = nil, timeToLive: UInt64? = nil, decorator: (@Sendable (T, Bool) -> Void)? = nil,
+    contextual: [(context: String, factory: @Sendable (P) -> T)] = [], definedIn: StaticString? = nil
+  ) {
+    self.scope = scope
+    self.timeToLive = timeToLive
+    self.decorator = decorator
+    self.contextual = contextual
+    self.definedIn = definedIn
   }
 
   @usableFromInline
-  mutating func add(_ factory: @escaping @Sendable (P) -> T, for context: FactoryContextType) {
-    for name in context.names { contextual.append((name, factory)) }
+  func with(_ scope: Scope) -> Modifiers {
+    Modifiers(
+      scope: scope, timeToLive: timeToLive, decorator: decorator, contextual: contextual, definedIn: definedIn)
   }
 
-  /// Factories for contexts that may be active. The others were left out when the definition was read.
-  var contextual: [(context: String, factory: @Sendable (P) -> T)] {
-    get { rare?.contextual ?? [] }
-    set { rare = RareModifiers(decorator: decorator, contextual: newValue) }
+  func with(timeToLive: UInt64) -> Modifiers {
+    Modifiers(
+      scope: scope, timeToLive: timeToLive, decorator: decorator, contextual: contextual, definedIn: definedIn)
+  }
+
+  func with(_ decorator: @escaping @Sendable (T, Bool) -> Void) -> Modifiers {
+    Modifiers(
+      scope: scope, timeToLive: timeToLive, decorator: decorator, contextual: contextual, definedIn: definedIn)
+  }
+
+  func with(_ factory: @escaping @Sendable (P) -> T, for context: FactoryContextType) -> Modifiers {
+    Modifiers(
+      scope: scope, timeToLive: timeToLive, decorator: decorator,
+      contextual: contextual + context.names.map { ($0, factory) }, definedIn: definedIn)
   }
 }
 
-/// Never changed, so that copies of a definition can share it.
+/// What a definition says that is asked at each resolve: the low bits tell apart ways of asking that may get different
+/// instances.
 @usableFromInline
-final class RareModifiers<P, T>: Sendable {
-  @usableFromInline let decorator: (@Sendable (T, Bool) -> Void)?
-  let contextual: [(context: String, factory: @Sendable (P) -> T)]
-
-  init(
-    decorator: (@Sendable (T, Bool) -> Void)?, contextual: [(context: String, factory: @Sendable (P) -> T)]
-  ) {
-    self.decorator = decorator
-    self.contextual = contextual
-  }
+enum DefinitionFlag {
+  /// Outside modifiers go before the definition's: see ``FactoryModifying/once()``.
+  @usableFromInline static let yields: UInt = 1
+  @usableFromInline static let cachesByParameter: UInt = 2
+  @usableFromInline static let hasTimeToLive: UInt = 4
+  @usableFromInline static let asking: UInt = 7
+  @usableFromInline static let hasDecorator: UInt = 8
+  /// The definition's extras are ``Modifiers``, not just a ``Scope``.
+  @usableFromInline static let hasModifiers: UInt = 16
 }

@@ -26,7 +26,7 @@ enum TypedSearch {
         continue
       }
       TypedResolve.release(answer)
-      decorate(value, answer, asked.modifiers)
+      decorate(value, answer, asked)
       trace?.end(value, answer.source)
       return value
     }
@@ -35,16 +35,16 @@ enum TypedSearch {
   private static func definition<P, T>(_ asked: FactoryRegistration<P, T>) -> Definition {
     Definition(
       registration: TypedRegistration(asked.factory, isDefinition: true),
-      contextual: asked.modifiers.contextual.map {
+      contextual: (asked.modifiers?.contextual ?? []).map {
         TypedRegistration($0.factory, context: $0.context, isDefinition: true)
       },
-      options: asked.modifiers.options, yields: asked.modifiers.yields, asked: asked.modifiers.asked)
+      options: asked.options, yields: asked.has(DefinitionFlag.yields), asked: asked.asked)
   }
 
-  private static func decorate<P, T>(_ value: T, _ answer: TypedResolve.Answer, _ modifiers: Modifiers<P, T>) {
+  private static func decorate<P, T>(_ value: T, _ answer: TypedResolve.Answer, _ asked: FactoryRegistration<P, T>) {
     let isNew = answer.source != .cache
     let outside = answer.decorator as? FactoryDecorator<T>
-    if let own = modifiers.decorator, outside == nil || !modifiers.yields {
+    if let own = asked.modifiers?.decorator, outside == nil || !asked.has(DefinitionFlag.yields) {
       own(value, isNew)
     } else if let outside {
       outside.body(value, isNew)
