@@ -41,9 +41,9 @@ public struct FactoryRegistration<P, T>: @unchecked Sendable {
   /// The instance that the container holds ready: no lock, no allocation, no call of the program.
   @inlinable
   func ready() -> T? {
-    guard let pointer = Ready.begin(key, asked: asked, in: held) else { return nil }
-    let instance = Unmanaged<Kept<T>>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.quickly }
-    Ready.end()
+    guard let ready = Ready(key, asked: asked, in: held) else { return nil }
+    let instance = Unmanaged<Kept<T>>.fromOpaque(ready.value)._withUnsafeGuaranteedRef { $0.quickly }
+    ready.end()
     return instance
   }
 
@@ -61,16 +61,23 @@ public struct FactoryRegistration<P, T>: @unchecked Sendable {
 
 /// The way to an instance that is ready, which is the same for all types.
 @usableFromInline
-enum Ready {
+struct Ready {
+  private let found: TypedResolve.Ready
+  @usableFromInline let value: UnsafeMutableRawPointer
+
   @usableFromInline
-  static func begin(
-    _ key: FactoryKey, asked: UInt, in manager: Unmanaged<ContainerManager>
-  ) -> UnsafeMutableRawPointer? {
-    manager._withUnsafeGuaranteedRef { TypedResolve.begin(key.view, asked: asked, in: $0.engine) }
+  init?(_ key: FactoryKey, asked: UInt, in manager: Unmanaged<ContainerManager>) {
+    guard
+      let found = manager._withUnsafeGuaranteedRef({
+        TypedResolve.begin(key.view, asked: asked, in: $0.engine)
+      })
+    else { return nil }
+    self.found = found
+    value = found.value
   }
 
   @usableFromInline
-  static func end() { TypedResolve.end() }
+  func end() { TypedResolve.end(found) }
 }
 
 // MARK: - What the definition says

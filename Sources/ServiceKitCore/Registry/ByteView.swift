@@ -64,6 +64,15 @@ package struct ByteView {
     return ByteView.fold(state ^ tail, 0xD6E8_FEB8_6659_FD93)
   }
 
+  /// A hash of the length and of both ends, for names that the program's source has and nobody can choose to collide.
+  @inline(__always)
+  func shortHash(_ seed: UInt64) -> UInt64 {
+    guard let start, count >= 8 else { return hash &+ seed &* 0x9E37_79B9_7F4A_7C15 }
+    let first = start.loadUnaligned(as: UInt64.self)
+    let last = start.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
+    return ByteView.fold(first ^ seed &* 0x9E37_79B9_7F4A_7C15, last ^ UInt64(truncatingIfNeeded: count) << 56 ^ 0xD6E8)
+  }
+
   @inline(__always)
   private static func fold(_ value: UInt64, _ by: UInt64) -> UInt64 {
     let product = value.multipliedFullWidth(by: by)

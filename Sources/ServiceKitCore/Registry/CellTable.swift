@@ -80,7 +80,7 @@ package struct KeyView {
 
   @inline(__always)
   package init(_ bytes: ByteView, space: UInt = 0) {
-    self.init(bytes, space: space, hash: bytes.hash &+ UInt64(truncatingIfNeeded: space) &* 0x9E37_79B9_7F4A_7C15)
+    self.init(bytes, space: space, hash: space == 0 ? bytes.hash : bytes.shortHash(UInt64(truncatingIfNeeded: space)))
   }
 
   @inline(__always)

@@ -4,10 +4,16 @@ import Synchronization
 /// Resolving for a face with typed keys. Its instances are references that it counts itself, so it keeps no leases: it
 /// takes a hold of its own on the instance, and ends the lease at once.
 package enum TypedResolve {
+  /// An instance that cannot end until ``end(_:)``.
+  package struct Ready {
+    package let value: UnsafeMutableRawPointer
+    fileprivate let thread: UnsafeMutablePointer<ThreadRecord>
+  }
+
   /// The instance that a container holds ready for who asks in this way; nil if there is none. Not nil: the caller
-  /// takes its hold and then calls ``end()``, until when the instance cannot end. It must not call the program meanwhile.
+  /// takes its hold and then calls ``end(_:)``. It must not call the program meanwhile.
   @inline(__always)
-  package static func begin(_ key: KeyView, asked: UInt, in container: Container) -> UnsafeMutableRawPointer? {
+  package static func begin(_ key: KeyView, asked: UInt, in container: Container) -> Ready? {
     let thread = ThreadRecord.current
     ReadSection.enter(thread)
     // `hitAsked` is read on both sides of the instance, and changed while there is none: see ``Resolve/offer``.
@@ -17,14 +23,14 @@ package enum TypedResolve {
       let instance = cell.pointee.hit.load(ordering: .sequentiallyConsistent),
       cell.pointee.hitAsked.load(ordering: .sequentiallyConsistent) == asked
     {
-      return instance.pointee.value
+      return Ready(value: instance.pointee.value, thread: thread)
     }
     ReadSection.leave(thread)
     return nil
   }
 
   @inline(__always)
-  package static func end() { ReadSection.leave(ThreadRecord.current) }
+  package static func end(_ ready: Ready) { ReadSection.leave(ready.thread) }
 
   /// Where an instance came from.
   package enum Source { case context, registration, definition, cache }
