@@ -10,7 +10,7 @@ package final class Trace {
     self.userData = userData
   }
 
-  func tell(_ winner: Winner, _ provision: Resolve.Provision, depth: Int) {
+  func tell(_ winner: borrowing Winner, _ provision: Resolve.Provision, depth: Int) {
     let kind =
       !provision.isNew
       ? SVK_TRACE_CACHE : winner.registration.context == nil ? SVK_TRACE_REGISTRATION : SVK_TRACE_CONTEXT

@@ -11,7 +11,7 @@ enum Builder {
   /// Runs the winning factory with the registrations of `container`. On success the caller gets the first lease; on
   /// failure nothing is kept and what the factory required is released.
   static func build(
-    _ request: Request, _ winner: Winner, in container: Container, storage: Storage?, build: Build?,
+    _ request: borrowing Request, _ winner: borrowing Winner, in container: Container, storage: Storage?, build: Build?,
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolved {
     if let path = thread.pointee.resolution.path(to: winner.cell, container, request.parameter) {
@@ -55,7 +55,7 @@ enum Builder {
   }
 
   private static func run(
-    _ request: Request, _ winner: Winner, in container: Container, build: Build?,
+    _ request: borrowing Request, _ winner: borrowing Winner, in container: Container, build: Build?,
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) -> (Outcome, [Token]) {
     var frame = Resolution.Frame(

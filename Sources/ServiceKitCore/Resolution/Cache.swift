@@ -18,12 +18,11 @@ enum Cache {
   }
 
   static func provide(
-    _ request: Request, _ winner: Winner, _ surroundings: Surroundings,
+    _ request: borrowing Request, _ winner: borrowing Winner, _ surroundings: Surroundings,
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolve.Provision {
     let storage = storage(winner, request)
     defer { if storage.container !== winner.owner { Closing.end(storage.container) } }
-    var request = request
     var compared: [Parameter] = []
     while true {
       var leftovers = Leftovers()
@@ -32,27 +31,20 @@ enum Cache {
       }
       leftovers.letGo()
       if case .compare(let others) = decision {
-        compare(&request, with: others, &compared)
+        // With no lock held: that calls the program.
+        if let equal = others.first(where: { request.parameter?.isEqual(to: $0) ?? false }) {
+          return try provide(request.with(equal), winner, surroundings, on: thread)
+        }
+        compared.append(contentsOf: others)
       } else if let provision = try act(decision, request, winner, storage, on: thread) {
         return provision
       }
     }
   }
 
-  /// Finds out, with no lock held, whether a parameter equals one that has an instance or is being built for: then it
-  /// takes that one's place.
-  private static func compare(_ request: inout Request, with others: [Parameter], _ compared: inout [Parameter]) {
-    guard let parameter = request.parameter else { return }
-    for other in others where parameter.isEqual(to: other) {
-      request.parameter = other
-      return
-    }
-    compared.append(contentsOf: others)
-  }
-
   /// Nil when all has to be decided anew.
   private static func act(
-    _ decision: Decision, _ request: Request, _ winner: Winner, _ storage: Builder.Storage,
+    _ decision: Decision, _ request: borrowing Request, _ winner: borrowing Winner, _ storage: Builder.Storage,
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolve.Provision? {
     switch decision {
@@ -72,7 +64,7 @@ enum Cache {
   }
 
   /// For a singleton its cell among those of the process, kept by an activity there until ``Closing/end(_:)``.
-  private static func storage(_ winner: Winner, _ request: Request) -> Builder.Storage {
+  private static func storage(_ winner: borrowing Winner, _ request: borrowing Request) -> Builder.Storage {
     guard winner.scope.kind == .singleton else { return Builder.Storage(container: winner.owner, cell: winner.cell) }
     let container = SingletonStore.container(of: winner.scope)
     return container.lock.withLock {
@@ -82,7 +74,8 @@ enum Cache {
   }
 
   private static func decide(
-    _ request: Request, _ winner: Winner, _ storage: Builder.Storage, demandsTest: Bool, _ compared: [Parameter],
+    _ request: borrowing Request, _ winner: borrowing Winner, _ storage: Builder.Storage, demandsTest: Bool,
+    _ compared: [Parameter],
     _ leftovers: inout Leftovers, on thread: UnsafeMutablePointer<ThreadRecord>
   ) -> Decision {
     let cell = storage.cell
@@ -134,7 +127,7 @@ enum Cache {
 
   /// Whether a cached instance may still be given; if not, it makes room for a new one.
   private static func isUsable(
-    _ instance: UnsafeMutablePointer<Instance>, _ winner: Winner, demandsTest: Bool
+    _ instance: UnsafeMutablePointer<Instance>, _ winner: borrowing Winner, demandsTest: Bool
   ) -> Bool {
     guard instance.pointee.scope.isSame(as: winner.scope) else { return false }
     if demandsTest, !instance.pointee.registration.isForTest { return false }
@@ -149,14 +142,14 @@ enum Cache {
   }
 
   private static func buildAlone(
-    _ request: Request, _ winner: Winner, on thread: UnsafeMutablePointer<ThreadRecord>
+    _ request: borrowing Request, _ winner: borrowing Winner, on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolve.Provision {
     let resolved = try Builder.build(request, winner, in: winner.owner, storage: nil, build: nil, on: thread)
     return Resolve.Provision(resolved: resolved, isNew: true)
   }
 
   private static func wait(
-    for build: Build, _ request: Request, _ winner: Winner, _ storage: Builder.Storage,
+    for build: Build, _ request: borrowing Request, _ winner: borrowing Winner, _ storage: Builder.Storage,
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolve.Provision? {
     let answer = BuildWait.wait(for: build, askedOf: request.container, on: thread)
@@ -192,7 +185,8 @@ enum Cache {
   /// Caches what was built, unless its registration was replaced meanwhile, and gives it to those who wait.
   /// Returns the caller's lease.
   static func succeed(
-    _ build: Build, in storage: Builder.Storage, _ instance: UnsafeMutablePointer<Instance>, _ request: Request,
+    _ build: Build, in storage: Builder.Storage, _ instance: UnsafeMutablePointer<Instance>,
+    _ request: borrowing Request,
     isKept: Bool, on thread: UnsafeMutablePointer<ThreadRecord>
   ) -> Token {
     let cell = storage.cell
@@ -238,7 +232,7 @@ enum Cache {
     build.next = nil
   }
 
-  private static func destroyedScope(_ request: Request, _ scope: CustomScope) -> Failure {
+  private static func destroyedScope(_ request: borrowing Request, _ scope: CustomScope) -> Failure {
     Failure(SVK_INVALID_HANDLE) { text in
       text.append("\"")
       text.append(request.key.bytes)

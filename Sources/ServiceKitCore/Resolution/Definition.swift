@@ -1,6 +1,6 @@
 /// A factory that the caller of a resolve brings along, with what it says about itself: it is asked where nothing is
 /// registered for its key. Nothing of it is written into the container.
-package struct Definition {
+package final class Definition {
   package let registration: Registration
   /// For contexts; the last for one of them counts.
   package let contextual: [Registration]
@@ -22,15 +22,15 @@ package struct Definition {
 
   /// The registration that wins over this definition and what a container has for its key, nil if the definition's own
   /// is next after the container's ancestors.
-  func winner(over state: CellState, _ contexts: ContextList) -> Registration? {
-    if !contextual.isEmpty || !state.contextual.isEmpty {
+  func winner(over cell: UnsafeMutablePointer<Cell>, _ contexts: ContextList) -> Registration? {
+    if !contextual.isEmpty || !cell.pointee.state.contextual.isEmpty {
       for name in contexts.names {
         let inside = contextual.last { $0.context!.view == name.view }
-        let outside = state.registration(for: name.view)
+        let outside = cell.pointee.state.registration(for: name.view)
         if let found = yields ? outside ?? inside : inside ?? outside { return found }
       }
     }
-    return state.plain
+    return cell.pointee.state.plain
   }
 
   func scope(outside: ScopeChoice?) -> ScopeChoice? { yields ? outside ?? options.scope : options.scope ?? outside }

@@ -1,7 +1,7 @@
 /// One instance per outermost resolve in progress on this thread.
 enum GraphScope {
   static func provide(
-    _ request: Request, _ winner: Winner, on thread: UnsafeMutablePointer<ThreadRecord>
+    _ request: borrowing Request, _ winner: borrowing Winner, on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolve.Provision {
     if let instance = find(request, winner, on: thread) {
       let lease = Instance.lease(instance, marks: request.marks, on: thread)
@@ -24,7 +24,7 @@ enum GraphScope {
   }
 
   private static func find(
-    _ request: Request, _ winner: Winner, on thread: UnsafeMutablePointer<ThreadRecord>
+    _ request: borrowing Request, _ winner: borrowing Winner, on thread: UnsafeMutablePointer<ThreadRecord>
   ) -> UnsafeMutablePointer<Instance>? {
     for entry in thread.pointee.resolution.graph {
       let instance = entry.instance

@@ -2,8 +2,8 @@ import CPlatform
 import CServiceKit
 import Synchronization
 
-/// What is asked for.
-struct Request {
+/// What is asked for. Passed on, never copied: each copy would count references that all threads share.
+struct Request: ~Copyable {
   let container: Container
   let key: KeyView
   /// Nil for none.
@@ -14,6 +14,12 @@ struct Request {
   var marks: UInt = 0
   /// The factory that a face with typed keys brings along.
   var definition: Definition?
+
+  /// The same request with a parameter that equals its own, and is the one that is known already.
+  func with(_ parameter: Parameter) -> Request {
+    Request(
+      container: container, key: key, parameter: parameter, type: type, marks: marks, definition: definition)
+  }
 }
 
 /// A leased instance, as the caller gets it.
@@ -60,7 +66,7 @@ package enum Resolve {
   /// The whole way.
   @inline(never)
   static func search(
-    _ request: Request, on thread: UnsafeMutablePointer<ThreadRecord>
+    _ request: borrowing Request, on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Resolved {
     let found = try find(request, on: thread)
     return found.resolved
@@ -76,7 +82,7 @@ package enum Resolve {
   }
 
   static func find(
-    _ request: Request, on thread: UnsafeMutablePointer<ThreadRecord>
+    _ request: borrowing Request, on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Found {
     request.container.activity.begin()
     thread.pointee.resolution.depth += 1
@@ -114,7 +120,7 @@ package enum Resolve {
   }
 
   private static func provide(
-    _ request: Request, _ winner: Winner, _ surroundings: Surroundings,
+    _ request: borrowing Request, _ winner: borrowing Winner, _ surroundings: Surroundings,
     on thread: UnsafeMutablePointer<ThreadRecord>
   ) throws(Failure) -> Provision {
     switch winner.scope.kind {
@@ -130,7 +136,8 @@ package enum Resolve {
 
   /// Keeps an instance ready for plain resolves where nothing but this instance can be their answer.
   private static func offer(
-    _ provision: Provision, _ request: Request, _ winner: Winner, _ surroundings: Surroundings, version: UInt64
+    _ provision: Provision, _ request: borrowing Request, _ winner: borrowing Winner, _ surroundings: Surroundings,
+    version: UInt64
   ) {
     guard !winner.scope.kind.isCounted, winner.timeToLive == 0, !winner.cachesByParameter,
       !surroundings.areWatched, request.container.sees(winner.owner)
@@ -150,8 +157,8 @@ package enum Resolve {
   }
 }
 
-/// The registration that a resolve uses, and whose it is.
-struct Winner {
+/// The registration that a resolve uses, and whose it is. As ``Request``, it is not copied.
+struct Winner: ~Copyable {
   let owner: Container
   let cell: UnsafeMutablePointer<Cell>
   let registration: Registration
@@ -164,7 +171,7 @@ struct Winner {
 
   /// Looks through the container asked, which is at work already, and its ancestors. What is found is at work until
   /// ``end(_:)``.
-  static func find(_ request: Request, _ surroundings: Surroundings) throws(Failure) -> Winner {
+  static func find(_ request: borrowing Request, _ surroundings: Surroundings) throws(Failure) -> Winner {
     var next: Container? = request.container
     var knowsKey = false
     while let container = next {
@@ -182,8 +189,9 @@ struct Winner {
         let definition = request.definition
         if surroundings.demandsTest, !cell.pointee.state.hasTest, !(definition?.hasTest ?? false) { return nil }
         guard
-          let registration = definition?.winner(over: cell.pointee.state, surroundings.typedContexts)
-            ?? cell.pointee.state.winner(surroundings.contexts)
+          let registration = definition == nil
+            ? cell.pointee.state.winner(surroundings.contexts)
+            : definition?.winner(over: cell, surroundings.typedContexts)
         else { return nil }
         if container !== request.container { container.activity.begin() }
         return Winner(container, cell, registration, definition)
@@ -204,13 +212,13 @@ struct Winner {
   }
 
   /// The definition that was brought along, as if it were registered in the container asked.
-  private static func defined(_ request: Request, _ surroundings: Surroundings) -> Winner? {
+  private static func defined(_ request: borrowing Request, _ surroundings: Surroundings) -> Winner? {
     guard let definition = request.definition else { return nil }
     if surroundings.demandsTest, !definition.hasTest { return nil }
     return request.container.lock.withLock {
       guard !request.container.isClosed else { return nil }
       let cell = request.container.cell(request.key)
-      let registration = definition.winner(over: cell.pointee.state, surroundings.typedContexts)
+      let registration = definition.winner(over: cell, surroundings.typedContexts)
       return Winner(request.container, cell, registration ?? definition.registration, definition)
     }
   }
@@ -222,20 +230,24 @@ struct Winner {
     self.owner = owner
     self.cell = cell
     self.registration = registration
-    let options = cell.pointee.state.options
-    let chosen = definition.map { $0.scope(outside: options.scope) } ?? registration.scope
-    scope = chosen.flatMap { $0.kind == .default ? nil : $0 } ?? owner.settings.defaultScope
-    timeToLive = definition?.timeToLive(outside: options.timeToLive) ?? registration.timeToLive
-    cachesByParameter =
-      registration.cachesByParameter || options.cachesByParameter || (definition?.options.cachesByParameter ?? false)
+    var scope = registration.scope
+    if let definition {
+      if let chosen = definition.scope(outside: cell.pointee.state.options.scope) { scope = chosen }
+      timeToLive = definition.timeToLive(outside: cell.pointee.state.options.timeToLive)
+      cachesByParameter = definition.options.cachesByParameter || cell.pointee.state.options.cachesByParameter
+    } else {
+      timeToLive = registration.timeToLive
+      cachesByParameter = registration.cachesByParameter
+    }
+    self.scope = scope.kind == .default ? owner.settings.defaultScope : scope
     changes = cell.pointee.changes
   }
 
-  func end(_ request: Request) {
+  func end(_ request: borrowing Request) {
     if owner !== request.container { Closing.end(owner) }
   }
 
-  private func check(_ request: Request) throws(Failure) {
+  private func check(_ request: borrowing Request) throws(Failure) {
     guard let wanted = request.type else { return }
     if let type = registration.type, type.view == wanted { return }
     throw Failure(SVK_TYPE_MISMATCH) { text in
@@ -253,7 +265,7 @@ struct Winner {
     }
   }
 
-  static func closed(_ request: Request) -> Failure {
+  static func closed(_ request: borrowing Request) -> Failure {
     Failure(SVK_INVALID_HANDLE) { text in
       text.append("\"")
       text.append(request.key.bytes)
@@ -261,7 +273,7 @@ struct Winner {
     }
   }
 
-  private static func missing(_ request: Request, knowsKey: Bool, _ surroundings: Surroundings) -> Failure {
+  private static func missing(_ request: borrowing Request, knowsKey: Bool, _ surroundings: Surroundings) -> Failure {
     do { try KeyRules.check(request.key.bytes, "key") } catch { return error }
     if knowsKey, surroundings.demandsTest {
       return Failure(SVK_CONTEXT_MISSING) { text in
