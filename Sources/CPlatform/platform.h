@@ -43,7 +43,6 @@ static inline const void *platform_thread_identity(void) {
 }
 
 #ifdef __linux__
-static inline long platform_thread_id(void) { return syscall(SYS_gettid); }
 static inline int platform_membarrier(int command) { return (int)syscall(SYS_membarrier, command, 0, 0); }
 #endif
 

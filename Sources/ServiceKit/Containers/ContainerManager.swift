@@ -55,9 +55,12 @@ public final class ContainerManager: Sendable {
   }
 
   /// Where traces are written, of the whole process. Prints them by default. Called with no lock held.
-  public var logger: @Sendable (String) -> Void {
+  public var logger: (String) -> Void {
     get { ContainerManager.processLogger }
-    set { ContainerManager.logging.withLock { $0 = newValue } }
+    set {
+      let logger = Logger(write: newValue)
+      ContainerManager.logging.withLock { $0 = logger }
+    }
   }
 
   // MARK: - Resetting
@@ -109,9 +112,11 @@ public final class ContainerManager: Sendable {
     autoRegistration.prepare { (container() as? any AutoRegistering)?.autoRegister() }
   }
 
-  static var processLogger: @Sendable (String) -> Void { logging.withLock { $0 } }
+  static var processLogger: (String) -> Void { logging.withLock { $0 }.write }
 
-  private static let logging = Mutex<@Sendable (String) -> Void> { print($0) }
+  /// The program's, who sees to it that it can be called on each thread that resolves.
+  private struct Logger: @unchecked Sendable { let write: (String) -> Void }
+  private static let logging = Mutex(Logger { print($0) })
   private static let cycles = Atomic<Bool>(true)
 
   private static var promisesTriggerByDefault: Bool {

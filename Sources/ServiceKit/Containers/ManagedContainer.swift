@@ -34,10 +34,12 @@ extension ManagedContainer {
   ///
   /// - Parameters:
   ///   - key: What the factory is known by, together with its type: the property's name.
-  ///   - factory: Makes an instance. Called on the thread that resolves, with no lock held.
+  ///   - factory: Makes an instance. Called on the thread that resolves, with no lock held. It is not `@Sendable`, so
+  ///     that in a property of an actor, `@MainActor` say, it may call what is that actor's; resolve such a factory there.
+  ///     What it captures must be safe on every thread on which the factory is resolved.
   @inlinable
   public func callAsFunction<T>(
-    key: StaticString = #function, definedIn: StaticString = #function, _ factory: @escaping @Sendable () -> T
+    key: StaticString = #function, definedIn: StaticString = #function, _ factory: @escaping () -> T
   ) -> Factory<T> {
     Factory(self, key: key, definedIn: definedIn, factory)
   }
@@ -45,19 +47,9 @@ extension ManagedContainer {
   /// Defines a factory that takes a parameter.
   @inlinable
   public func callAsFunction<P, T>(
-    key: StaticString = #function, definedIn: StaticString = #function, _ factory: @escaping @Sendable (P) -> T
+    key: StaticString = #function, definedIn: StaticString = #function, _ factory: @escaping (P) -> T
   ) -> ParameterFactory<P, T> {
     ParameterFactory(self, key: key, definedIn: definedIn, factory)
-  }
-
-  /// Defines a factory that has to run on the main actor. Resolve it there, or with ``Factory/resolveOnMainActor()``:
-  /// from anywhere else it is reported through ``ServiceFailure``.
-  @_disfavoredOverload
-  public func callAsFunction<T>(
-    key: StaticString = #function, definedIn: StaticString = #function,
-    _ factory: @escaping @MainActor @Sendable () -> T, isolation: MainActor.Type = MainActor.self
-  ) -> Factory<T> {
-    Factory(self, key: key, definedIn: definedIn) { onMainActor(factory) }
   }
 
   /// Defines a factory that others are expected to register: until then it gives nil, and that is reported through
@@ -91,7 +83,7 @@ extension ManagedContainer {
 extension ManagedContainer {
   /// Sets what is called with each instance that this container gives, where the factory has no decorator of its own.
   /// Called on the thread that resolves, with no lock held.
-  public func decorator(_ decorator: (@Sendable (Any) -> Void)?) {
+  public func decorator(_ decorator: ((Any) -> Void)?) {
     manager.engine.setTypedDecorator(decorator.map(ContainerDecorator.init))
   }
 
@@ -142,19 +134,3 @@ private struct Unpromised: Sendable {
       file: file, line: line)
   }
 }
-
-/// Calls what has to run on the main actor, from there.
-private func onMainActor<T>(_ factory: @Sendable @MainActor () -> T) -> T {
-  if !MainThread.isCurrent {
-    let message = "a factory of \(T.self) that runs on the main actor was resolved elsewhere; use resolveOnMainActor()"
-    ServiceFailure.report(message)
-    if let nothing = nothing(of: T.self) { return nothing }
-    fatalError(message)
-  }
-  // The instance stays on this thread, which is the main actor's.
-  return withoutActuallyEscaping(factory) { factory in
-    MainActor.assumeIsolated { Handover(value: factory()) }.value
-  }
-}
-
-private struct Handover<T>: @unchecked Sendable { let value: T }

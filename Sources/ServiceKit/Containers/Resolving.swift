@@ -6,7 +6,7 @@ import ServiceKitCore
 public protocol Resolving: ManagedContainer {
   /// Registers a factory of a type.
   @discardableResult
-  func register<T>(_ type: T.Type, factory: @escaping @Sendable () -> T) -> Factory<T>
+  func register<T>(_ type: T.Type, factory: @escaping () -> T) -> Factory<T>
   /// The factory that was registered for a type, if there is one.
   func factory<T>(_ type: T.Type) -> Factory<T>?
   /// An instance of a type; nil if nothing was registered for it.
@@ -15,7 +15,7 @@ public protocol Resolving: ManagedContainer {
 
 extension Resolving {
   @discardableResult
-  public func register<T>(_ type: T.Type = T.self, factory: @escaping @Sendable () -> T) -> Factory<T> {
+  public func register<T>(_ type: T.Type = T.self, factory: @escaping () -> T) -> Factory<T> {
     let found = Factory(self, key: typedKey, factory)
     return found.register(factory: factory)
   }

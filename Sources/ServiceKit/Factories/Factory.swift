@@ -11,7 +11,7 @@ public struct Factory<T>: FactoryModifying {
   @inlinable
   public init(
     _ container: some ManagedContainer, key: StaticString = #function, definedIn: StaticString = #function,
-    _ factory: @escaping @Sendable () -> T
+    _ factory: @escaping () -> T
   ) {
     registration = FactoryRegistration(container, key: key, definedIn: definedIn) { (_: Void) in factory() }
   }
@@ -26,13 +26,13 @@ public struct Factory<T>: FactoryModifying {
 
   /// Replaces the factory, for everybody who resolves it from this container. Its kept instance is forgotten.
   @discardableResult
-  public func register(factory: @escaping @Sendable () -> T) -> Self {
+  public func register(factory: @escaping () -> T) -> Self {
     registration.register { (_: Void) in factory() }
     return self
   }
 
   /// The same as ``register(factory:)``.
-  public func callAsFunction(factory: @escaping @Sendable () -> T) { register(factory: factory) }
+  public func callAsFunction(factory: @escaping () -> T) { register(factory: factory) }
 
   /// Resolves on the main actor, for a factory that has to run there.
   @MainActor public func resolveOnMainActor() -> T { registration.resolve(()) }
@@ -54,7 +54,7 @@ public struct ParameterFactory<P, T>: FactoryModifying {
   @inlinable
   public init(
     _ container: some ManagedContainer, key: StaticString = #function, definedIn: StaticString = #function,
-    _ factory: @escaping @Sendable (P) -> T
+    _ factory: @escaping (P) -> T
   ) {
     registration = FactoryRegistration(container, key: key, definedIn: definedIn, factory)
   }
@@ -69,13 +69,13 @@ public struct ParameterFactory<P, T>: FactoryModifying {
 
   /// Replaces the factory, for everybody who resolves it from this container. Its kept instances are forgotten.
   @discardableResult
-  public func register(factory: @escaping @Sendable (P) -> T) -> Self {
+  public func register(factory: @escaping (P) -> T) -> Self {
     registration.register(factory)
     return self
   }
 
   /// The same as ``register(factory:)``.
-  public func callAsFunction(factory: @escaping @Sendable (P) -> T) { register(factory: factory) }
+  public func callAsFunction(factory: @escaping (P) -> T) { register(factory: factory) }
 
   /// Resolves on the main actor, for a factory that has to run there.
   @MainActor public func resolveOnMainActor(_ parameter: P) -> T { registration.resolve(parameter) }

@@ -55,7 +55,7 @@ extension FactoryModifying {
   /// resolves, with no lock held.
   @discardableResult
   public func decorator(
-    function: StaticString = #function, _ decorator: @escaping @Sendable (_ instance: T) -> Void
+    function: StaticString = #function, _ decorator: @escaping (_ instance: T) -> Void
   ) -> Self {
     self.decorator(function: function) { instance, _ in decorator(instance) }
   }
@@ -63,7 +63,7 @@ extension FactoryModifying {
   /// The same, told whether the instance is new.
   @discardableResult
   public func decorator(
-    function: StaticString = #function, _ decorator: @escaping @Sendable (_ instance: T, _ isNew: Bool) -> Void
+    function: StaticString = #function, _ decorator: @escaping (_ instance: T, _ isNew: Bool) -> Void
   ) -> Self {
     if !isDefinition(function) { registration.registerDecorator(decorator) }
     return map { $0.setDecorator(decorator) }
@@ -76,7 +76,7 @@ extension FactoryModifying {
   /// Another factory for some contexts. Forgets no kept instance. See ``FactoryContext`` for which one matches.
   @discardableResult
   public func context(
-    _ contexts: FactoryContextType..., function: StaticString = #function, factory: @escaping @Sendable (P) -> T
+    _ contexts: FactoryContextType..., function: StaticString = #function, factory: @escaping (P) -> T
   ) -> Self {
     contexts.reduce(self) { $0.adding(factory, for: $1, function) }
   }
@@ -84,7 +84,7 @@ extension FactoryModifying {
   /// Another factory where an argument has this value.
   @discardableResult
   public func onArg(
-    _ argument: String, function: StaticString = #function, factory: @escaping @Sendable (P) -> T
+    _ argument: String, function: StaticString = #function, factory: @escaping (P) -> T
   ) -> Self {
     adding(factory, for: .arg(argument), function)
   }
@@ -92,7 +92,7 @@ extension FactoryModifying {
   /// Another factory where an argument has one of these values.
   @discardableResult
   public func onArgs(
-    _ arguments: [String], function: StaticString = #function, factory: @escaping @Sendable (P) -> T
+    _ arguments: [String], function: StaticString = #function, factory: @escaping (P) -> T
   ) -> Self {
     adding(factory, for: .args(arguments), function)
   }
@@ -100,35 +100,35 @@ extension FactoryModifying {
   /// Another factory in previews.
   @discardableResult
   @inlinable
-  public func onPreview(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
+  public func onPreview(function: StaticString = #function, factory: @escaping (P) -> T) -> Self {
     adding(factory, for: .preview, function)
   }
 
   /// Another factory in tests.
   @discardableResult
   @inlinable
-  public func onTest(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
+  public func onTest(function: StaticString = #function, factory: @escaping (P) -> T) -> Self {
     adding(factory, for: .test, function)
   }
 
   /// Another factory in debug builds.
   @discardableResult
   @inlinable
-  public func onDebug(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
+  public func onDebug(function: StaticString = #function, factory: @escaping (P) -> T) -> Self {
     adding(factory, for: .debug, function)
   }
 
   /// Another factory in a simulator.
   @discardableResult
   @inlinable
-  public func onSimulator(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
+  public func onSimulator(function: StaticString = #function, factory: @escaping (P) -> T) -> Self {
     adding(factory, for: .simulator, function)
   }
 
   /// Another factory on a device, which is what is no simulator.
   @discardableResult
   @inlinable
-  public func onDevice(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
+  public func onDevice(function: StaticString = #function, factory: @escaping (P) -> T) -> Self {
     adding(factory, for: .device, function)
   }
 }
@@ -161,7 +161,7 @@ extension FactoryModifying {
 
   @inlinable
   func adding(
-    _ factory: @escaping @Sendable (P) -> T, for context: FactoryContextType, _ function: StaticString
+    _ factory: @escaping (P) -> T, for context: FactoryContextType, _ function: StaticString
   ) -> Self {
     if !isDefinition(function) { registration.register(factory, for: context) }
     // Left out where it cannot match, which costs nothing: definitions are read again and again.

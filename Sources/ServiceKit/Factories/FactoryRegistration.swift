@@ -14,14 +14,14 @@ public struct FactoryRegistration<P, T>: @unchecked Sendable {
   @usableFromInline let name: UnsafePointer<UInt8>
   /// The name's length in the lower half, ``DefinitionFlag``s in the upper.
   @usableFromInline var word: UInt
-  @usableFromInline let factory: @Sendable (P) -> T
+  @usableFromInline let factory: (P) -> T
   /// A ``Scope`` or ``Modifiers``.
   @usableFromInline var extras: AnyObject?
 
   @inlinable
   init(
     _ container: some ManagedContainer, key: StaticString, definedIn: StaticString,
-    _ factory: @escaping @Sendable (P) -> T
+    _ factory: @escaping (P) -> T
   ) {
     object = container
     held = .passUnretained(container.manager)
@@ -109,13 +109,13 @@ extension FactoryRegistration {
     setModifiers { $0.with(timeToLive: nanoseconds) }
   }
 
-  mutating func setDecorator(_ decorator: @escaping @Sendable (T, Bool) -> Void) {
+  mutating func setDecorator(_ decorator: @escaping (T, Bool) -> Void) {
     set(DefinitionFlag.hasDecorator)
     setModifiers { $0.with(decorator) }
   }
 
   @usableFromInline
-  mutating func setFactory(_ factory: @escaping @Sendable (P) -> T, for context: FactoryContextType) {
+  mutating func setFactory(_ factory: @escaping (P) -> T, for context: FactoryContextType) {
     setModifiers { $0.with(factory, for: context) }
   }
 
@@ -162,13 +162,13 @@ extension FactoryRegistration {
 // MARK: - What is written into the container
 
 extension FactoryRegistration {
-  func register(_ factory: @escaping @Sendable (P) -> T) {
+  func register(_ factory: @escaping (P) -> T) {
     let isAutoRegistering = manager.prepare(container)
     manager.engine.register(key.view, TypedRegistration(factory), keepsInstance: isAutoRegistering)
   }
 
   @usableFromInline
-  func register(_ factory: @escaping @Sendable (P) -> T, for context: FactoryContextType) {
+  func register(_ factory: @escaping (P) -> T, for context: FactoryContextType) {
     _ = manager.prepare(container)
     for name in context.names {
       manager.engine.register(key.view, TypedRegistration(factory, context: name), keepsInstance: true)
@@ -186,7 +186,7 @@ extension FactoryRegistration {
     manager.engine.setOptions(key.view, set)
   }
 
-  func registerDecorator(_ body: @escaping @Sendable (T, Bool) -> Void) {
+  func registerDecorator(_ body: @escaping (T, Bool) -> Void) {
     _ = manager.prepare(container)
     manager.engine.decorate(key.view, FactoryDecorator(body))
   }

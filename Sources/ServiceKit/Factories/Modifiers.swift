@@ -3,19 +3,19 @@ import ServiceKitCore
 /// What a definition says about its factory, when that is more than a scope. Never changed, so that copies of a
 /// definition can share it.
 @usableFromInline
-final class Modifiers<P, T>: Sendable {
+final class Modifiers<P, T>: @unchecked Sendable {
   @usableFromInline let scope: Scope?
   /// In nanoseconds; nil for none.
   let timeToLive: UInt64?
-  let decorator: (@Sendable (T, Bool) -> Void)?
+  let decorator: ((T, Bool) -> Void)?
   /// Factories for contexts that may be active. The others were left out when the definition was read.
-  let contextual: [(context: String, factory: @Sendable (P) -> T)]
+  let contextual: [(context: String, factory: (P) -> T)]
   /// The function that the definition stands in, if that is not what the factory is called.
   let definedIn: StaticString?
 
   init(
-    scope: Scope? = nil, timeToLive: UInt64? = nil, decorator: (@Sendable (T, Bool) -> Void)? = nil,
-    contextual: [(context: String, factory: @Sendable (P) -> T)] = [], definedIn: StaticString? = nil
+    scope: Scope? = nil, timeToLive: UInt64? = nil, decorator: ((T, Bool) -> Void)? = nil,
+    contextual: [(context: String, factory: (P) -> T)] = [], definedIn: StaticString? = nil
   ) {
     self.scope = scope
     self.timeToLive = timeToLive
@@ -35,12 +35,12 @@ final class Modifiers<P, T>: Sendable {
       scope: scope, timeToLive: timeToLive, decorator: decorator, contextual: contextual, definedIn: definedIn)
   }
 
-  func with(_ decorator: @escaping @Sendable (T, Bool) -> Void) -> Modifiers {
+  func with(_ decorator: @escaping (T, Bool) -> Void) -> Modifiers {
     Modifiers(
       scope: scope, timeToLive: timeToLive, decorator: decorator, contextual: contextual, definedIn: definedIn)
   }
 
-  func with(_ factory: @escaping @Sendable (P) -> T, for context: FactoryContextType) -> Modifiers {
+  func with(_ factory: @escaping (P) -> T, for context: FactoryContextType) -> Modifiers {
     Modifiers(
       scope: scope, timeToLive: timeToLive, decorator: decorator,
       contextual: contextual + context.names.map { ($0, factory) }, definedIn: definedIn)

@@ -1,14 +1,14 @@
 /// What makes an instance without a parameter.
-public typealias VoidFactoryType<T> = @Sendable () -> T
+public typealias VoidFactoryType<T> = () -> T
 /// What makes an instance with a parameter.
-public typealias ParameterFactoryType<P, T> = @Sendable (P) -> T
+public typealias ParameterFactoryType<P, T> = (P) -> T
 
 // MARK: - Older names
 
 extension FactoryModifying {
   @available(*, deprecated, renamed: "onPreview(factory:)")
   @discardableResult
-  public func preview(function: StaticString = #function, factory: @escaping @Sendable (P) -> T) -> Self {
+  public func preview(function: StaticString = #function, factory: @escaping (P) -> T) -> Self {
     onPreview(function: function, factory: factory)
   }
 }

@@ -2,9 +2,9 @@ import ServiceKitCore
 
 /// A factory's decorator.
 final class FactoryDecorator<T>: Decorator {
-  let body: @Sendable (T, Bool) -> Void
+  let body: (T, Bool) -> Void
 
-  init(_ body: @escaping @Sendable (T, Bool) -> Void) {
+  init(_ body: @escaping (T, Bool) -> Void) {
     self.body = body
     super.init()
   }
@@ -12,9 +12,9 @@ final class FactoryDecorator<T>: Decorator {
 
 /// A container's, which is called with instances of every type.
 final class ContainerDecorator: Decorator {
-  let body: @Sendable (Any) -> Void
+  let body: (Any) -> Void
 
-  init(_ body: @escaping @Sendable (Any) -> Void) {
+  init(_ body: @escaping (Any) -> Void) {
     self.body = body
     super.init()
   }

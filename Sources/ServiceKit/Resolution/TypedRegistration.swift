@@ -3,10 +3,10 @@ import ServiceKitCore
 
 /// A Swift factory, as the engine keeps and calls it.
 final class TypedRegistration<P, T>: Registration {
-  let factory: @Sendable (P) -> T
+  let factory: (P) -> T
 
   /// - Parameter isDefinition: it is not registered, but comes along with a resolve.
-  init(_ factory: @escaping @Sendable (P) -> T, context: String? = nil, isDefinition: Bool = false) {
+  init(_ factory: @escaping (P) -> T, context: String? = nil, isDefinition: Bool = false) {
     self.factory = factory
     super.init(
       scope: ScopeChoice(.default), context: context.map { OwnedBytes.copy(of: $0) }, isDefinition: isDefinition)

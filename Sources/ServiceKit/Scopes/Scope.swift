@@ -76,7 +76,11 @@ open class Scope: @unchecked Sendable {
     /// ```swift
     /// Scope.$singleton.withValue(Scope.singleton.clone()) { … }
     /// ```
-    public func clone() -> Singleton { Singleton(store.clone()) }
+    public func clone() -> Singleton {
+      let clone = Singleton()
+      store.copy(to: clone.choice)
+      return clone
+    }
   }
 
   private static let identities = Atomic<UInt>(0)

@@ -18,23 +18,24 @@ package final class SingletonStore: @unchecked Sendable {
   /// Retires all of its singletons.
   package func clear() { try? Singletons.reset(nil, in: container) }
 
-  /// Another store with the same typed singletons. C's are not copied: each of theirs is destroyed once.
-  package func clone() -> SingletonStore {
-    let copy = SingletonStore()
+  /// Puts the same typed singletons into another store, that of `scope`, which nobody uses yet. C's are not copied: each
+  /// of theirs is destroyed once.
+  package func copy(to scope: ScopeChoice) {
+    guard let copy = scope.store else { return }
     container.lock.withLock {
       container.table.pointee.forEach { cell in
         guard cell.pointee.space != 0 else { return }
         let key = KeyView(cell.key, space: cell.pointee.space)
-        for instance in cell.pointee.state.instances { copy.add(instance, key) }
+        for instance in cell.pointee.state.instances { copy.add(instance, key, scope) }
       }
     }
-    return copy
   }
 
-  private func add(_ instance: UnsafeMutablePointer<Instance>, _ key: KeyView) {
+  /// Nobody else has this store yet, so its lock is free although another container's is held.
+  private func add(_ instance: UnsafeMutablePointer<Instance>, _ key: KeyView, _ scope: ScopeChoice) {
     container.lock.withLock {
       let cell = container.cell(key)
-      let twin = Instance.twin(of: instance, in: container, cell)
+      let twin = Instance.twin(of: instance, in: container, cell, scope)
       cell.pointee.state.cache(twin, byParameter: instance.pointee.cell.pointee.state.cached != instance)
     }
   }

@@ -66,11 +66,12 @@ package struct Instance: ~Copyable {
 
   /// Another instance of the same value, cached elsewhere. With the lock held of the container that has the first.
   static func twin(
-    of instance: UnsafeMutablePointer<Instance>, in container: Container, _ cell: UnsafeMutablePointer<Cell>
+    of instance: UnsafeMutablePointer<Instance>, in container: Container, _ cell: UnsafeMutablePointer<Cell>,
+    _ scope: ScopeChoice
   ) -> UnsafeMutablePointer<Instance> {
     create(
       value: instance.pointee.registration.copy(instance.pointee.value), container: container, cell: cell,
-      registration: instance.pointee.registration, scope: instance.pointee.scope,
+      registration: instance.pointee.registration, scope: scope,
       parameter: instance.pointee.parameter, dependencies: [])
   }
 

@@ -50,6 +50,9 @@ struct ThreadRecord: ~Copyable {
       guard let pointer else { return }
       let record = pointer.assumingMemoryBound(to: ThreadRecord.self)
       record.pointee.lastError.forget()
+      // A thread that was ended inside of a callback takes the frames on its stack with it.
+      record.pointee.resolution.enter(nil, depth: 0)
+      record.pointee.callbackDepth = 0
       record.pointee.isTaken.store(false, ordering: .releasing)
     }
   }()
