@@ -1,11 +1,11 @@
 import CPlatform
 
 /// One pointer per thread, with a function that is called with it when its thread ends.
-struct ThreadLocal {
+package struct ThreadLocal {
   private let key: pthread_key_t
 
   /// Ends the process when the system's keys are used up, as an allocation failure would: nothing works without one.
-  init(atThreadEnd: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void) {
+  package init(atThreadEnd: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void) {
     var key = pthread_key_t()
     #if os(Linux)
       guard pthread_key_create(&key, atThreadEnd) == 0 else { abort() }
@@ -15,7 +15,7 @@ struct ThreadLocal {
     self.key = key
   }
 
-  var pointer: UnsafeMutableRawPointer? {
+  package var pointer: UnsafeMutableRawPointer? {
     get { pthread_getspecific(key) }
     nonmutating set { pthread_setspecific(key, newValue) }
   }
