@@ -26,6 +26,6 @@ public enum ServiceFailure {
 
   /// Calls the handler, outside of its lock and of all that this thread has in progress.
   static func report(_ message: String, file: StaticString = #fileID, line: UInt = #line) {
-    Interruption.during { handler(message, file, line) }
+    ThunkBuild.whileGivenUp { Interruption.during { handler(message, file, line) } }
   }
 }

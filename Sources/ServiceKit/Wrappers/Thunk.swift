@@ -1,0 +1,139 @@
+import ServiceKitCore
+public import Synchronization
+
+/// A value that is made at the first read, once, also when many threads read first. What every lazy wrapper is made of.
+///
+/// The thread that reads first makes the value, with no lock held; the others wait for it. When it cannot go on, because
+/// it failed and its thread ended, one of those who wait makes the value instead. A value that needs itself is a
+/// cycle, on one thread or across several, and reported as one.
+@usableFromInline
+final class Thunk<Value>: @unchecked Sendable {
+  @frozen @usableFromInline
+  enum State: UInt8, AtomicRepresentable { case unmade, made, replaced }
+
+  @usableFromInline let state: Atomic<State>
+  /// Written once, before `state` says so. No exclusivity checks: it never changes while it may be read.
+  @exclusivity(unchecked) @usableFromInline var made: Value?
+
+  // Guarded by ``ThunkBuild/lock``.
+  private var make: (() -> Value)?
+  private var build: ThunkBuild?
+  private var replacement: Value?
+
+  /// Whose value `make` gives, when it is first read.
+  @usableFromInline
+  init(_ make: @escaping () -> Value) {
+    state = Atomic(.unmade)
+    self.make = make
+  }
+
+  /// Whose value is there already.
+  @usableFromInline
+  init(value: Value) {
+    state = Atomic(.made)
+    made = value
+  }
+
+  /// The value, made now if it was not made before.
+  @inlinable
+  var value: Value {
+    if state.load(ordering: .acquiring) == .made { return made.unsafelyUnwrapped }
+    return slowValue()
+  }
+
+  /// The value if it was made, nil if not. It makes nothing.
+  @inlinable
+  var valueIfMade: Value? { state.load(ordering: .acquiring) == .unmade ? nil : value }
+
+  /// Puts another value in its place, for every reader from now on.
+  func replace(with value: Value) {
+    var (old, spent): (Value?, (() -> Value)?)
+    ThunkBuild.lock.withLock {
+      guard state.load(ordering: .relaxed) != .unmade else {
+        (made, spent, make) = (value, make, nil)
+        state.store(.made, ordering: .releasing)
+        return
+      }
+      // Somebody may be reading the first value, which therefore stays where it is.
+      (old, replacement) = (replacement, value)
+      state.store(.replaced, ordering: .releasing)
+    }
+    // User code may run when they go, so they go after the lock.
+    withExtendedLifetime((old, spent)) {}
+  }
+
+  // MARK: - Not made yet
+
+  private enum Entry {
+    case ready(Value)
+    case begun(ThunkBuild, () -> Value)
+    case again(ThunkBuild, () -> Value)
+    case cycle([Any.Type])
+  }
+
+  @usableFromInline @inline(never)
+  func slowValue() -> Value {
+    let thread = ThunkThread.current
+    switch ThunkBuild.lock.withLock({ enter(on: thread) }) {
+    case .ready(let value):
+      return value
+    case .begun(let build, let make):
+      return finish(build, with: make())
+    case .again(let build, let make):
+      // The value needs itself. What it is made of knows the whole path and reports it when asked once more; only if it
+      // does not, and we come here again, do we.
+      guard build.enterAgain() else { return fail([Value.self]) }
+      defer { build.leaveAgain() }
+      return make()
+    case .cycle(let path):
+      return fail(path)
+    }
+  }
+
+  /// With the lock held.
+  private func enter(on thread: ThunkThread) -> Entry {
+    while true {
+      if let present { return .ready(present) }
+      guard let build, build.isUnderWay else {
+        let build = ThunkBuild(of: Value.self, on: thread)
+        self.build = build
+        return .begun(build, make!)
+      }
+      if build.thread === thread { return .again(build, make!) }
+      if let path = build.cycle(closedBy: thread) { return .cycle(path) }
+      build.wait(on: thread)
+    }
+  }
+
+  private func finish(_ build: ThunkBuild, with value: Value) -> Value {
+    var spent: (() -> Value)?
+    let published = ThunkBuild.lock.withLock {
+      build.end()
+      if self.build === build { self.build = nil }
+      // It was there first if our thread was given up for lost meanwhile, and then went on after all.
+      if let present { return present }
+      (made, spent, make) = (value, make, nil)
+      state.store(.made, ordering: .releasing)
+      return value
+    }
+    withExtendedLifetime(spent) {}
+    return published
+  }
+
+  /// With the lock held.
+  private var present: Value? {
+    switch state.load(ordering: .relaxed) {
+    case .unmade: nil
+    case .made: made
+    case .replaced: replacement
+    }
+  }
+
+  private func fail(_ path: [Any.Type]) -> Value {
+    let names = (path + path.prefix(1)).map { "\($0)" }.joined(separator: " → ")
+    let message = "a lazily injected property needs itself: \(names); break it by reading it later than in its factory"
+    ServiceFailure.report(message)
+    if let optional = Value.self as? any ExpressibleByNilLiteral.Type { return optional.init(nilLiteral: ()) as! Value }
+    fatalError(message)
+  }
+}
