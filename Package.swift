@@ -18,6 +18,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "ServiceKit", targets: ["ServiceKit"]),
+    .library(name: "ServiceKitTesting", targets: ["ServiceKitTesting"]),
     .library(name: "servicekit", type: .dynamic, targets: ["ServiceKitABI"]),
   ],
   targets: [
@@ -35,10 +36,14 @@ let package = Package(
       name: "ServiceKit",
       dependencies: ["ServiceKitCore", "CServiceKit", "CPlatform"],
       swiftSettings: strict),
+    .target(
+      name: "ServiceKitTesting",
+      dependencies: ["ServiceKit"],
+      swiftSettings: strict),
 
     .testTarget(
       name: "ServiceKitTests",
-      dependencies: ["ServiceKit", "ServiceKitABI", "CServiceKit"],
+      dependencies: ["ServiceKit", "ServiceKitTesting", "ServiceKitABI", "CServiceKit"],
       swiftSettings: strict),
     .testTarget(
       name: "ServiceKitCoreTests",
