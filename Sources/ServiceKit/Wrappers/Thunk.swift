@@ -67,7 +67,6 @@ final class Thunk<Value>: @unchecked Sendable {
   private enum Entry {
     case ready(Value)
     case begun(ThunkBuild, () -> Value)
-    case again(ThunkBuild, () -> Value)
     case cycle([Any.Type])
   }
 
@@ -79,12 +78,6 @@ final class Thunk<Value>: @unchecked Sendable {
       return value
     case .begun(let build, let make):
       return finish(build, with: make())
-    case .again(let build, let make):
-      // The value needs itself. What it is made of knows the whole path and reports it when asked once more; only if it
-      // does not, and we come here again, do we.
-      guard build.enterAgain() else { return fail([Value.self]) }
-      defer { build.leaveAgain() }
-      return make()
     case .cycle(let path):
       return fail(path)
     }
@@ -99,7 +92,6 @@ final class Thunk<Value>: @unchecked Sendable {
         self.build = build
         return .begun(build, make!)
       }
-      if build.thread === thread { return .again(build, make!) }
       if let path = build.cycle(closedBy: thread) { return .cycle(path) }
       build.wait(on: thread)
     }

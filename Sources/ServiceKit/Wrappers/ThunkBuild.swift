@@ -13,9 +13,6 @@ final class ThunkBuild {
   fileprivate(set) var isUnderWay = true
   private var waiting: [ThunkThread] = []
 
-  /// How often its thread is inside of it, besides the first time. That thread's.
-  private var depth = 0
-
   /// Begins, with the lock held.
   init(of type: Any.Type, on thread: ThunkThread) {
     self.type = type
@@ -51,15 +48,6 @@ final class ThunkBuild {
     }
     return path
   }
-
-  /// False if its thread has been here before.
-  func enterAgain() -> Bool {
-    guard depth == 0 else { return false }
-    depth += 1
-    return true
-  }
-
-  func leaveAgain() { depth -= 1 }
 
   fileprivate func wake() {
     for thread in waiting { thread.changed.signalAll() }
