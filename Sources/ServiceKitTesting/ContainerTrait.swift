@@ -41,6 +41,7 @@ public struct ContainerTrait<C: SharedContainer>: TestTrait, SuiteTrait, TestSco
   public init(shared: TaskLocal<C>, container: @autoclosure @escaping @Sendable () -> C) {
     self.shared = shared
     self.container = container
+    SwiftTestingIssues.install()
   }
 
   /// The same, with something to do to the container before the test begins.

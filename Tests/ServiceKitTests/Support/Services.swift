@@ -12,11 +12,11 @@ final class Counted: Sendable {
   deinit { living.add(-1) }
 }
 
-protocol Greeting: AnyObject, Sendable {
+protocol Voice: AnyObject, Sendable {
   var text: String { get }
 }
 
-final class Hello: Greeting {
+final class Speaker: Voice {
   let text: String
   init(_ text: String = "hello") { self.text = text }
 }

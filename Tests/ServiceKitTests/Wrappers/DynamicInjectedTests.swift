@@ -4,34 +4,34 @@ import XCTest
 
 final class DynamicInjectedTests: XCContainerTestCase {
   private struct Model {
-    @DynamicInjected(\.greeting) var greeting
-    @DynamicInjected(\.keptGreeting) var kept
-    @DynamicInjected(\OtherContainer.greeting) var other
+    @DynamicInjected(\.voice) var voice
+    @DynamicInjected(\.keptVoice) var kept
+    @DynamicInjected(\OtherContainer.voice) var other
   }
 
   func testResolvesAtEachRead() {
     let model = Model()
-    XCTAssertFalse(model.greeting === model.greeting)
+    XCTAssertFalse(model.voice === model.voice)
     XCTAssertTrue(model.kept === model.kept)
-    Container.shared.greeting.register { Hello("later") }
-    XCTAssertEqual(model.greeting.text, "later")
+    Container.shared.voice.register { Speaker("later") }
+    XCTAssertEqual(model.voice.text, "later")
   }
 
   func testFollowsTheSharedContainer() {
     let model = Model()
     let other = OtherContainer()
-    other.greeting.register { Hello("there") }
+    other.voice.register { Speaker("there") }
     OtherContainer.$shared.withValue(other) { XCTAssertEqual(model.other.text, "there") }
     XCTAssertEqual(model.other.text, "another container's")
   }
 
   func testProjectionIsTheFactory() {
     let model = Model()
-    let factory: Factory<any Greeting> = model.$greeting
+    let factory: Factory<any Voice> = model.$voice
     XCTAssertEqual(factory().text, "hello")
-    model.$greeting.register { Hello("registered") }
-    XCTAssertEqual(model.greeting.text, "registered")
-    XCTAssertEqual(model.$greeting.factory.resolve().text, "registered")
+    model.$voice.register { Speaker("registered") }
+    XCTAssertEqual(model.voice.text, "registered")
+    XCTAssertEqual(model.$voice.factory.resolve().text, "registered")
     let kept = model.kept
     XCTAssertTrue(model.$kept.resolve() === kept)
     XCTAssertFalse(model.$kept.resolve(reset: .scope) === kept)

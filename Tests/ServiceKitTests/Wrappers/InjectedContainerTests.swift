@@ -26,10 +26,10 @@ final class InjectedContainerTests: XCContainerTestCase {
 
   func testProjectionResets() {
     let model = Model()
-    model.container.greeting.register { Hello("registered") }
+    model.container.voice.register { Speaker("registered") }
     model.$container.reset()
-    XCTAssertEqual(Container.shared.greeting().text, "registered")
+    XCTAssertEqual(Container.shared.voice().text, "registered")
     model.$container.reset(options: .all)
-    XCTAssertEqual(Container.shared.greeting().text, "hello")
+    XCTAssertEqual(Container.shared.voice().text, "hello")
   }
 }

@@ -4,65 +4,65 @@ import XCTest
 
 final class InjectedTests: XCContainerTestCase {
   private final class Model {
-    @Injected(\.greeting) var greeting
-    @Injected(\.keptGreeting) var kept: any Greeting
-    @Injected(\OtherContainer.greeting) var other
-    @Injected(\.optionalGreeting) var optional
+    @Injected(\.voice) var voice
+    @Injected(\.keptVoice) var kept: any Voice
+    @Injected(\OtherContainer.voice) var other
+    @Injected(\.optionalVoice) var optional
   }
 
   private struct Value {
-    @Injected(\.greeting) var greeting
+    @Injected(\.voice) var voice
   }
 
   func testResolvesWhenTheOwnerIsMadeAndNotWhenRead() {
     let made = Tally()
-    Container.shared.greeting.register {
+    Container.shared.voice.register {
       made.add()
-      return Hello()
+      return Speaker()
     }
     let value = Value()
     XCTAssertEqual(made.value, 1)
-    XCTAssertTrue(value.greeting === value.greeting)
-    Container.shared.greeting.register { Hello("later") }
-    XCTAssertEqual(value.greeting.text, "hello")
+    XCTAssertTrue(value.voice === value.voice)
+    Container.shared.voice.register { Speaker("later") }
+    XCTAssertEqual(value.voice.text, "hello")
     XCTAssertEqual(made.value, 1)
   }
 
   func testTakesTheSharedContainerOfTheKeyPathsRoot() {
     let other = OtherContainer()
     OtherContainer.$shared.withValue(other) {
-      other.greeting.register { Hello("other") }
+      other.voice.register { Speaker("other") }
       XCTAssertEqual(Model().other.text, "other")
-      XCTAssertEqual(Model().greeting.text, "hello")
+      XCTAssertEqual(Model().voice.text, "hello")
     }
   }
 
   func testHasTheScopeOfItsFactory() {
     let (one, two) = (Model(), Model())
     XCTAssertTrue(one.kept === two.kept)
-    XCTAssertFalse(one.greeting === two.greeting)
+    XCTAssertFalse(one.voice === two.voice)
   }
 
   func testOptionalsAreResolvedAsSuch() {
     XCTAssertEqual(Model().optional?.text, "hello")
-    Container.shared.optionalGreeting.register { nil }
+    Container.shared.optionalVoice.register { nil }
     XCTAssertNil(Model().optional)
   }
 
   func testCanBeSet() {
     let model = Model()
-    let new = Hello("new")
-    model.greeting = new
-    XCTAssertTrue(model.greeting === new)
-    XCTAssertEqual(Model().greeting.text, "hello")
+    let new = Speaker("new")
+    model.voice = new
+    XCTAssertTrue(model.voice === new)
+    XCTAssertEqual(Model().voice.text, "hello")
   }
 
   func testProjectionGivesTheFactoryAndResolvesAgain() {
     let model = Model()
-    let (unique, kept) = (model.greeting, model.kept)
-    XCTAssertEqual(model.$greeting.factory.resolve().text, "hello")
-    model.$greeting.resolve()
-    XCTAssertFalse(model.greeting === unique)
+    let (unique, kept) = (model.voice, model.kept)
+    XCTAssertEqual(model.$voice.factory.resolve().text, "hello")
+    model.$voice.resolve()
+    XCTAssertFalse(model.voice === unique)
     model.$kept.resolve()
     XCTAssertTrue(model.kept === kept)
     model.$kept.resolve(reset: .scope)
@@ -71,23 +71,23 @@ final class InjectedTests: XCContainerTestCase {
 
   func testResolvingAgainThroughACopyLeavesTheOriginalAlone() {
     let original = Value()
-    let before = original.greeting
+    let before = original.voice
     var copy = original
-    copy.$greeting.resolve()
-    XCTAssertTrue(original.greeting === before)
-    XCTAssertFalse(copy.greeting === before)
+    copy.$voice.resolve()
+    XCTAssertTrue(original.voice === before)
+    XCTAssertFalse(copy.voice === before)
   }
 
   func testLocalVariables() {
-    @Injected(\.greeting) var greeting
-    XCTAssertEqual(greeting.text, "hello")
-    $greeting.resolve()
-    XCTAssertEqual(greeting.text, "hello")
+    @Injected(\.voice) var voice
+    XCTAssertEqual(voice.text, "hello")
+    $voice.resolve()
+    XCTAssertEqual(voice.text, "hello")
   }
 
   /// A read is that of a stored property: there is nothing beside it but a key path and a type.
   func testIsNoLargerThanWhatItHolds() {
-    XCTAssertEqual(MemoryLayout<Injected<Hello>>.size, 4 * MemoryLayout<Int>.size)
+    XCTAssertEqual(MemoryLayout<Injected<Speaker>>.size, 4 * MemoryLayout<Int>.size)
   }
 }
 
@@ -97,11 +97,11 @@ final class OtherContainer: SharedContainer {
 }
 
 extension Container {
-  var greeting: Factory<any Greeting> { self { Hello() } }
-  var keptGreeting: Factory<any Greeting> { self { Hello("kept") }.cached }
-  var optionalGreeting: Factory<(any Greeting)?> { self { Hello() } }
+  var voice: Factory<any Voice> { self { Speaker() } }
+  var keptVoice: Factory<any Voice> { self { Speaker("kept") }.cached }
+  var optionalVoice: Factory<(any Voice)?> { self { Speaker() } }
 }
 
 extension OtherContainer {
-  var greeting: Factory<any Greeting> { self { Hello("another container's") } }
+  var voice: Factory<any Voice> { self { Speaker("another container's") } }
 }

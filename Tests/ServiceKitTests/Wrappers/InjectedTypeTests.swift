@@ -4,9 +4,9 @@ import XCTest
 
 final class InjectedTypeTests: XCContainerTestCase {
   private final class Model {
-    @InjectedType var shared: Hello?
-    @InjectedType(TypedContainer.shared) var own: Hello?
-    @InjectedType(OtherContainer.shared) var unasked: Hello?
+    @InjectedType var shared: Speaker?
+    @InjectedType(TypedContainer.shared) var own: Speaker?
+    @InjectedType(OtherContainer.shared) var unasked: Speaker?
   }
 
   override func invokeTest() {
@@ -23,10 +23,10 @@ final class InjectedTypeTests: XCContainerTestCase {
   }
 
   func testResolvesWhenTheOwnerIsMade() {
-    TypedContainer.shared.register { Hello("typed") }
+    TypedContainer.shared.register { Speaker("typed") }
     let model = Model()
     XCTAssertEqual(model.own?.text, "typed")
-    TypedContainer.shared.register { Hello("later") }
+    TypedContainer.shared.register { Speaker("later") }
     XCTAssertEqual(model.own?.text, "typed")
     model.own = nil
     XCTAssertNil(model.own)
@@ -35,7 +35,7 @@ final class InjectedTypeTests: XCContainerTestCase {
   func testProjectionGivesTheFactoryAndResolvesAgain() {
     let model = Model()
     XCTAssertNil(model.$own.factory)
-    TypedContainer.shared.register { Hello("typed") }
+    TypedContainer.shared.register { Speaker("typed") }
     XCTAssertEqual(model.$own.factory?().text, "typed")
     model.$own.resolve()
     XCTAssertEqual(model.own?.text, "typed")

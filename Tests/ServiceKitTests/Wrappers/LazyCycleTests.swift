@@ -1,3 +1,4 @@
+import Observation
 import ServiceKit
 import ServiceKitTesting
 import XCTest
@@ -92,24 +93,39 @@ final class LazyCycleTests: XCContainerTestCase {
     }
   }
 
-  func testAThreadThatEndsInItsFactoryIsNotWaitedFor() {
-    let holder = holder
-    let (inside, goOn) = (Event(), Event())
-    let tries = Tally()
-    Container.shared.looped.register {
-      guard tries.add() == 1 else { return Node(nil) }
-      inside.signal()
-      goOn.wait()
-      TestThread.exit()
+  #if !canImport(SwiftUI)
+    func testAThreadThatEndsInTheMiddleIsNotWaitedFor() {
+      let (inside, goOn) = (Event(), Event())
+      let tries = Tally()
+      @Sendable func make() -> Model {
+        guard tries.add() == 1 else { return Model() }
+        inside.signal()
+        goOn.wait()
+        TestThread.exit()
+      }
+      let wrapper = InjectedObservable(make())
+      let ending = TestThread { _ = wrapper.wrappedValue }
+      inside.wait()
+      let waiting = TestThread { XCTAssertTrue(wrapper.wrappedValue === wrapper.wrappedValue) }
+      goOn.signal()
+      ending.join()
+      waiting.join()
+      XCTAssertEqual(tries.value, 2)
     }
-    let ending = TestThread { _ = holder.looped }
-    inside.wait()
-    let waiting = TestThread { XCTAssertTrue(holder.looped.inner.isEmpty) }
-    goOn.signal()
-    ending.join()
-    waiting.join()
-    XCTAssertEqual(tries.value, 2)
-  }
+
+    func testAModelThatReadsItsOwnWrapperIsReported() {
+      let model = Guarded<InjectedObservable<Model>?>(nil)
+      model.change { $0 = InjectedObservable(Model(model.value!.wrappedValue)) }
+      let messages = collectingFailures(then: .endThread) {
+        onThread {
+          _ = model.value!.wrappedValue
+          XCTFail("came back")
+        }
+      }
+      XCTAssertEqual(messages.count, 1)
+      XCTAssertTrue(messages[0].contains("Model"), messages[0])
+    }
+  #endif
 
   func testTwoThreadsThatWaitForEachOtherAreACycle() {
     let holder = holder
@@ -155,6 +171,11 @@ final class LazyCycleTests: XCContainerTestCase {
 private final class Node: @unchecked Sendable {
   let inner: [AnyObject]
   init(_ inner: Node?) { self.inner = inner.map { [$0] } ?? [] }
+}
+
+@Observable
+private final class Model: @unchecked Sendable {
+  init(_ inner: Model? = nil) {}
 }
 
 extension Container {

@@ -5,8 +5,8 @@ import XCTest
 final class LazyInjectedTests: XCContainerTestCase {
   private final class Model: @unchecked Sendable {
     @LazyInjected(\.counted) var counted
-    @LazyInjected(\OtherContainer.greeting) var other
-    @LazyInjected(\.optionalGreeting) var optional
+    @LazyInjected(\OtherContainer.voice) var other
+    @LazyInjected(\.optionalVoice) var optional
   }
 
   private struct Value {
@@ -38,14 +38,14 @@ final class LazyInjectedTests: XCContainerTestCase {
   func testTakesTheContainerThatIsSharedAtTheFirstRead() {
     let model = Model()
     let other = OtherContainer()
-    other.greeting.register { Hello("read here") }
+    other.voice.register { Speaker("read here") }
     OtherContainer.$shared.withValue(other) { XCTAssertEqual(model.other.text, "read here") }
     XCTAssertEqual(model.other.text, "read here")
   }
 
   func testNilIsAValueToo() {
     let asked = Tally()
-    Container.shared.optionalGreeting.register {
+    Container.shared.optionalVoice.register {
       asked.add()
       return nil
     }
@@ -139,7 +139,7 @@ final class LazyInjectedTests: XCContainerTestCase {
     Container.shared.slow.register {
       begun.signal()
       goOn.wait()
-      return Hello("slow")
+      return Speaker("slow")
     }
     let slow = LazyInjected(\.slow)
     let thread = TestThread { XCTAssertEqual(slow.wrappedValue.text, "slow") }
@@ -153,5 +153,5 @@ final class LazyInjectedTests: XCContainerTestCase {
 
 extension Container {
   fileprivate var counted: Factory<Counted> { self { Counted(Tally()) } }
-  fileprivate var slow: Factory<any Greeting> { self { Hello() } }
+  fileprivate var slow: Factory<any Voice> { self { Speaker() } }
 }

@@ -6,21 +6,21 @@ import XCTest
 /// That wrappers can sit in types that are checked for concurrency: this compiles without a warning, or not at all.
 final class SendableWrapperTests: XCContainerTestCase {
   private struct Everything: Sendable {
-    @Injected(\.greeting) var injected
-    @LazyInjected(\.greeting) var lazy
-    @WeakLazyInjected(\.greeting) var weak
-    @DynamicInjected(\.greeting) var dynamic
-    @InjectedType var typed: Hello?
+    @Injected(\.voice) var injected
+    @LazyInjected(\.voice) var lazy
+    @WeakLazyInjected(\.voice) var weak
+    @DynamicInjected(\.voice) var dynamic
+    @InjectedType var typed: Speaker?
     @InjectedContainer var container
     @InjectedObservable(\.observed) var observed
   }
 
   @MainActor @Observable
   fileprivate final class Model {
-    @ObservationIgnored @Injected(\.greeting) var injected
-    @ObservationIgnored @LazyInjected(\.greeting) var lazy
-    @ObservationIgnored @WeakLazyInjected(\.greeting) var weak
-    @ObservationIgnored @DynamicInjected(\.greeting) var dynamic
+    @ObservationIgnored @Injected(\.voice) var injected
+    @ObservationIgnored @LazyInjected(\.voice) var lazy
+    @ObservationIgnored @WeakLazyInjected(\.voice) var weak
+    @ObservationIgnored @DynamicInjected(\.voice) var dynamic
     @ObservationIgnored @InjectedContainer var container
     @ObservationIgnored @InjectedObservable(\.observed) var observed
     @ObservationIgnored @Injected(\.onMainActor) var mainActor
@@ -29,8 +29,8 @@ final class SendableWrapperTests: XCContainerTestCase {
   }
 
   private actor Keeper {
-    @Injected(\.greeting) var injected
-    @LazyInjected(\.greeting) var lazy
+    @Injected(\.voice) var injected
+    @LazyInjected(\.voice) var lazy
     func texts() -> [String] { [injected.text, lazy.text] }
   }
 

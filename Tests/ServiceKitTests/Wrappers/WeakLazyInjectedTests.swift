@@ -4,51 +4,51 @@ import XCTest
 
 final class WeakLazyInjectedTests: XCContainerTestCase {
   private final class Model: @unchecked Sendable {
-    @WeakLazyInjected(\.greeting) var greeting
-    @WeakLazyInjected(\.optionalGreeting) var optional
+    @WeakLazyInjected(\.voice) var voice
+    @WeakLazyInjected(\.optionalVoice) var optional
     @WeakLazyInjected(\.number) var number
-    @WeakLazyInjected(\OtherContainer.greeting) var other
+    @WeakLazyInjected(\OtherContainer.voice) var other
   }
 
   private struct Value {
-    @WeakLazyInjected(\.greeting) var greeting
+    @WeakLazyInjected(\.voice) var voice
   }
 
-  private var kept: Hello?
+  private var kept: Speaker?
   private let made = Tally()
 
   override func setUp() {
-    let (hello, made) = (Hello(), made)
+    let (hello, made) = (Speaker(), made)
     kept = hello
-    Container.shared.greeting.register { [weak hello] in
+    Container.shared.voice.register { [weak hello] in
       made.add()
-      return hello ?? Hello("kept by nobody")
+      return hello ?? Speaker("kept by nobody")
     }
   }
 
   func testRefersWithoutKeeping() {
     let model = Model()
-    XCTAssertNil(model.$greeting.resolvedOrNil())
-    XCTAssertTrue(model.greeting === kept)
-    XCTAssertTrue(model.$greeting.resolvedOrNil() === kept)
+    XCTAssertNil(model.$voice.resolvedOrNil())
+    XCTAssertTrue(model.voice === kept)
+    XCTAssertTrue(model.$voice.resolvedOrNil() === kept)
     XCTAssertEqual(made.value, 1)
     kept = nil
-    XCTAssertNil(model.greeting)
-    XCTAssertNil(model.$greeting.resolvedOrNil())
+    XCTAssertNil(model.voice)
+    XCTAssertNil(model.$voice.resolvedOrNil())
     XCTAssertEqual(made.value, 1)
   }
 
   func testResolvesAgainOnlyWhenTold() {
     let model = Model()
-    XCTAssertNotNil(model.greeting)
+    XCTAssertNotNil(model.voice)
     kept = nil
-    XCTAssertNil(model.greeting)
-    let another = Hello("another")
-    Container.shared.greeting.register { another }
-    XCTAssertNil(model.greeting)
-    model.$greeting.resolve()
-    XCTAssertTrue(model.greeting === another)
-    XCTAssertTrue(model.$greeting.factory.resolve() === another)
+    XCTAssertNil(model.voice)
+    let another = Speaker("another")
+    Container.shared.voice.register { another }
+    XCTAssertNil(model.voice)
+    model.$voice.resolve()
+    XCTAssertTrue(model.voice === another)
+    XCTAssertTrue(model.$voice.factory.resolve() === another)
   }
 
   func testWhatNobodyKeepsIsGoneAtOnce() {
@@ -57,20 +57,20 @@ final class WeakLazyInjectedTests: XCContainerTestCase {
 
   func testCanBeSet() {
     let model = Model()
-    let own = Hello("own")
-    model.greeting = own
-    XCTAssertTrue(model.greeting === own)
-    model.greeting = nil
-    XCTAssertNil(model.greeting)
+    let own = Speaker("own")
+    model.voice = own
+    XCTAssertTrue(model.voice === own)
+    model.voice = nil
+    XCTAssertNil(model.voice)
     XCTAssertEqual(made.value, 0)
   }
 
   func testOptionals() {
-    let own = Hello("own")
-    Container.shared.optionalGreeting.register { own }
+    let own = Speaker("own")
+    Container.shared.optionalVoice.register { own }
     let model = Model()
     XCTAssertTrue(model.optional! === own)
-    Container.shared.optionalGreeting.register { nil }
+    Container.shared.optionalVoice.register { nil }
     model.$optional.resolve()
     XCTAssertNil(model.optional ?? nil)
   }
@@ -81,18 +81,18 @@ final class WeakLazyInjectedTests: XCContainerTestCase {
 
   func testACopyIsAValueOfItsOwn() {
     let original = Value()
-    XCTAssertTrue(original.greeting === kept)
+    XCTAssertTrue(original.voice === kept)
     var copy = original
-    copy.greeting = nil
-    XCTAssertTrue(original.greeting === kept)
-    XCTAssertNil(copy.greeting)
+    copy.voice = nil
+    XCTAssertTrue(original.voice === kept)
+    XCTAssertNil(copy.voice)
   }
 
   func testManyThreadsReadFirstAndOneResolves() {
     storm(4, rounds: 200) { _ in
       (Model(), self.made.value)
     } _: { round, _ in
-      XCTAssertNotNil(round.0.greeting)
+      XCTAssertNotNil(round.0.voice)
     } check: { round in
       XCTAssertEqual(self.made.value, round.1 + 1)
     }
