@@ -22,6 +22,7 @@ package class Executor {
     case .onSenders, .pull: nil
     case .dispatcher(let dispatcher): dispatcher
     case .background: Worker.shared
+    case .host(let executor): executor
     }
   }
 
@@ -34,6 +35,8 @@ package class Executor {
 
   /// Called with `lock` held when a turn has become due.
   func workArrived() {}
+  /// Called without a lock after a turn has become due.
+  func workWasScheduled() {}
   /// Called with `lock` held when the last due turn was withdrawn.
   func workWithdrawn() {}
   /// Called without a lock when a target has ended and everything about it is done.
@@ -75,11 +78,13 @@ package class Executor {
   /// Makes a turn due.
   final func schedule(_ target: DeliveryTarget) {
     lock.lock()
-    if !target.isBarred, !target.isReady {
+    let isNew = !target.isBarred && !target.isReady
+    if isNew {
       ready.append(Unmanaged.passRetained(target))
       workArrived()
     }
     lock.unlock()
+    if isNew { workWasScheduled() }
   }
 
   /// No turn begins from now on.

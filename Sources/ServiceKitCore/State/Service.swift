@@ -2,7 +2,7 @@ import CServiceKit
 import Synchronization
 
 /// The right to read: the current state, and who observes it. Its state is guarded by its stream's lock.
-package final class Service: DeliveryTarget {
+package final class Service: DeliveryTarget, @unchecked Sendable {
   let stream: Stream
   package let api: UnsafeRawPointer?
   let skipsEqual: Bool
@@ -14,13 +14,14 @@ package final class Service: DeliveryTarget {
   /// Where `wait` waits.
   private let changed = WaitPoint()
   /// Set when the token is made, before anybody else knows the service.
-  private(set) var token = Token(word: 0)
+  package private(set) var token = Token(word: 0)
 
   /// Where callbacks run, as the options say.
   package enum Delivery {
     case onSenders
     case dispatcher(Dispatcher)
     case background
+    case host(HostExecutor)
     /// Observers only.
     case pull
   }
@@ -29,6 +30,8 @@ package final class Service: DeliveryTarget {
     package var api: UnsafeRawPointer?
     package var initial: UnsafeRawPointer?
     package var initialSize = 0
+    /// Instead of the bytes: a state whose hold passes to the service, also when that cannot be created.
+    package var initialState: State?
     /// Nil: a void stream.
     package var stream: Stream?
     package var skipsEqual = false
@@ -40,7 +43,9 @@ package final class Service: DeliveryTarget {
     self.stream = stream
     api = options.api
     skipsEqual = options.skipsEqual
-    state = ServiceState(current: State.copy(options.initial, options.initialSize, on: ThreadRecord.current))
+    state = ServiceState(
+      current: options.initialState
+        ?? State.copy(options.initial, options.initialSize, on: ThreadRecord.current))
     super.init(callbacks, marks: 0, executor: executor)
   }
 
@@ -148,6 +153,12 @@ extension Service {
     return Reading(size: size, version: current.version)
   }
 
+  /// The version of the current state.
+  package var version: UInt64 { stream.lock.withLock { state.current.version } }
+
+  /// Whether no newer state comes: the stream's end has come here, or the service was closed.
+  package var isOver: Bool { stream.lock.withLock { state.isFinished || state.isClosed } }
+
   /// A snapshot of the current state, and the state itself.
   package func acquire() -> (Token, svk_state) {
     let current = holdCurrent()
@@ -180,7 +191,8 @@ extension Service {
     }
   }
 
-  private func holdCurrent() -> State {
+  /// The current state, to be released by the caller.
+  package func holdCurrent() -> State {
     stream.lock.lock()
     let current = state.current
     current.retain()
@@ -217,9 +229,11 @@ extension Service {
     // A delivery under way lets it go when it ends.
     let closed = isAttached && isIdle ? stream.takeService() : nil
     changed.signal()
+    let settled = takeSettled()
     stream.lock.unlock()
 
     executor?.bar(self)
+    settled.notify()
     unread.releaseAll()
     var endings = [Ending(target: self, needsFence: isWalked)]
     observers.forEach { subscription in

@@ -64,13 +64,16 @@ extension Service {
         break
       }
       endWalk(walk.observers)
+      if !state.settlings.isEmpty { notifySettled() }
     }
     if state.isClosed {
       turn.closed = leaveClosed(next)
     } else {
       turn.hasMore = state.isSuspended || stream.state.hasWork(isFinished: state.isFinished)
       if turn.hasMore { stream.role.takeForTurn() } else { stream.role.giveUp() }
+      let settled = state.settlings.isEmpty ? [] : takeSettled(isIdle: !turn.hasMore)
       stream.lock.unlock()
+      settled.notify()
     }
     return turn
   }

@@ -8,6 +8,8 @@ struct ServiceState: ~Copyable {
   var observers = ObserverList()
   /// Cancelled, but a callback of theirs may still be running.
   var leaving: [Subscription] = []
+  /// Who wait until all that was sent has been delivered.
+  var settlings: [Settling] = []
   /// How many of the states that the stream's buffer lost were told of.
   var lostSeen: UInt64 = 0
   /// A walk that stopped in the middle, because the dispatch was to run no more callbacks.

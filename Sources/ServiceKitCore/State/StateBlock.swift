@@ -61,9 +61,17 @@ package struct State {
     return state
   }
 
-  var version: UInt64 { block.pointee.version }
+  /// Room for `size` bytes, aligned to 16, which the caller fills before the state is sent. `destroy` is called with
+  /// them when nobody holds the state any more.
+  package static func make(_ size: Int, destroy: svk_free_fn?) -> State {
+    let state = copy(nil, size, on: ThreadRecord.current)
+    state.block.pointee.freeData = destroy
+    return state
+  }
+
+  package var version: UInt64 { block.pointee.version }
   var size: Int { block.pointee.size }
-  var data: UnsafeMutableRawPointer? { block.pointee.data }
+  package var data: UnsafeMutableRawPointer? { block.pointee.data }
 
   /// The state as callbacks and readers see it.
   @inline(__always)
@@ -78,7 +86,7 @@ package struct State {
   @inline(__always)
   func retain() { block.pointee.references.wrappingAdd(1, ordering: .relaxed) }
 
-  func release() { release(on: ThreadRecord.current) }
+  package func release() { release(on: ThreadRecord.current) }
 
   /// The same for a caller that knows its thread.
   @inline(__always)

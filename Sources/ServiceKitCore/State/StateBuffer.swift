@@ -29,6 +29,12 @@ package struct BufferPolicy {
     self.capacity = kind == .unbounded || capacity < 0 ? Int.max : capacity
   }
 
+  /// `capacity`: at least 1.
+  package init(kind: Kind, capacity: Int) {
+    self.kind = kind
+    self.capacity = capacity
+  }
+
   package init(unbounded: Void) {
     kind = .unbounded
     capacity = Int.max

@@ -1,7 +1,7 @@
 import CServiceKit
 
 /// The right to publish. It has the buffer, and the lock that guards both the stream and its service's state.
-package final class Stream {
+package final class Stream: @unchecked Sendable {
   let lock = Lock()
   let role = DeliveryRole()
   // Guarded by `lock`.
@@ -41,6 +41,11 @@ package final class Stream {
   /// A stream that has ended before it began: its service never changes.
   static func ended() -> Stream {
     Stream(policy: BufferPolicy(unbounded: ()), hasEnded: true, start: nil, userData: nil, userDataFree: nil)
+  }
+
+  /// A stream without a token: who holds it sends, and calls ``abandon()`` in the end.
+  package static func make(policy: BufferPolicy) -> Stream {
+    Stream(policy: policy, hasEnded: false, start: nil, userData: nil, userDataFree: nil)
   }
 
   package static func createEnded() -> Token {
@@ -97,8 +102,25 @@ extension Stream {
     }
     if stream._withUnsafeGuaranteedRef({ $0.sendAtOnce(state, on: thread) }) { return true }
     // Retained in the section, for what may take longer.
-    try stream.takeRetainedValue().queue(state, timeout: timeout, on: thread)
+    let outcome = stream.takeRetainedValue().queue(state, timeout: timeout, on: thread)
+    if outcome != .taken { throw Stream.refusal(outcome) }
     return true
+  }
+
+  /// What has become of a state that was sent.
+  package enum Outcome { case taken, full, late, closed }
+
+  /// Sends a state for a caller that holds the stream itself, and takes over its hold on the state. Never waits for
+  /// room.
+  package func send(_ state: State) -> Outcome {
+    let thread = ThreadRecord.current
+    lock.lock()
+    guard self.state.admitAtOnce(state, isFree: role.isFree), let service else {
+      return queue(state, timeout: 0, on: thread)
+    }
+    role.take(thread)
+    service._withUnsafeGuaranteedRef { $0.deliverAtOnce(state, on: thread) }?.release()
+    return .taken
   }
 
   /// Sends when nobody delivers, and the service delivers on its senders' threads. False when not: then the stream was
@@ -121,7 +143,7 @@ extension Stream {
   @inline(never)
   private func queue(
     _ state: State, timeout: Int64, on thread: UnsafeMutablePointer<ThreadRecord>
-  ) throws(Failure) {
+  ) -> Outcome {
     var admission = admit(state, on: thread)
     if case .wait = admission {
       let deadline = Deadline(timeout: timeout)
@@ -134,6 +156,7 @@ extension Stream {
     switch admission {
     case .deliver: deliver(first: state, on: thread)
     case .keep(let evicted):
+      if role.isHeld(by: thread) { self.state.noteSentInside() }
       lock.unlock()
       evicted?.release()
     case .keepAndSchedule(let evicted):
@@ -142,22 +165,32 @@ extension Stream {
     case .closed, .full, .wait:
       lock.unlock()
       state.release()
-      throw Stream.refusal(admission)
+      return Stream.outcome(admission)
     }
+    return .taken
   }
 
   private func admit(_ state: State, on thread: UnsafeMutablePointer<ThreadRecord>) -> StreamState.Admission {
     self.state.admit(state, isFree: isRoleFree(), isDrainer: isDrainer(thread))
   }
 
-  private static func refusal(_ admission: StreamState.Admission) -> Failure {
+  private static func outcome(_ admission: StreamState.Admission) -> Outcome {
     switch admission {
+    case .full: .full
+    case .wait: .late
+    case .closed: .closed
+    case .deliver, .keep, .keepAndSchedule: .taken
+    }
+  }
+
+  private static func refusal(_ outcome: Outcome) -> Failure {
+    switch outcome {
     case .full:
       Failure(SVK_BUFFER_FULL) { text in
         text.append("the stream's buffer is full and the state was not taken; let the service catch up,")
         text.append(" give the buffer more capacity, or choose another buffering")
       }
-    case .wait:
+    case .late:
       Failure(SVK_TIMEOUT) { text in
         text.append("there was no room in the stream's buffer in time; the state was not taken")
       }
@@ -253,14 +286,21 @@ extension Stream {
   }
 
   package func finish() throws(Failure) {
-    guard end() else {
+    guard finishIfOpen() else {
       throw Failure(SVK_CLOSED) { text in text.append("the stream has ended already, or is a void stream") }
     }
   }
 
   /// After its token was withdrawn: ends it, and frees its user data.
   package func destroy() {
-    _ = end()
+    abandon()
+    // Senders on their way here have not counted themselves in. The caller still holds the stream.
+    ReadSection.waitForOthers()
+  }
+
+  /// Nobody will send any more, nor attach a service: ends it, and frees its user data.
+  package func abandon() {
+    finishIfOpen()
     lock.lock()
     let isFree = state.destroy()
     // Without a service nobody will ever want it.
@@ -268,12 +308,11 @@ extension Stream {
     lock.unlock()
     unread.releaseAll()
     if isFree { freeUserData() }
-    // Senders on their way here have not counted themselves in. The caller still holds the stream.
-    ReadSection.waitForOthers()
   }
 
-  /// False when it had ended already.
-  private func end() -> Bool {
+  /// Ends it. False when it had ended already.
+  @discardableResult
+  package func finishIfOpen() -> Bool {
     lock.lock()
     let end = state.end(isFree: isRoleFree())
     if case .already = end {

@@ -9,6 +9,8 @@ struct StreamState: ~Copyable {
   private(set) var accepted: UInt64 = 0
   /// How many accepted states were lost to the buffer.
   private(set) var lost: UInt64 = 0
+  /// The version of the last state that was sent from inside a callback of the service or of its observers.
+  private(set) var sentInside: UInt64 = 0
   /// No more sends.
   private(set) var hasEnded: Bool
   /// The token is gone: no service can be attached any more.
@@ -72,6 +74,9 @@ struct StreamState: ~Copyable {
     accepted &+= 1
     state.block.pointee.version = accepted
   }
+
+  /// What was accepted just now comes from the thread that delivers.
+  mutating func noteSentInside() { sentInside = accepted }
 
   /// Whether whoever has the role still has something to do.
   func hasWork(isFinished: Bool) -> Bool { !buffer.isEmpty || (hasEnded && !isFinished) }
