@@ -31,7 +31,7 @@ final class StateQueue<State: Sendable>: StateReceiver, @unchecked Sendable {
   /// Whether no state has ever come.
   var isUntouched: Bool { contents.withLock { $0.isUntouched } }
 
-  override func receive(_ state: svk_state) { add(StateValue<State>.read(state.data.unsafelyUnwrapped)) }
+  override func receive(_ state: svk_state) { add(state.data.unsafelyUnwrapped.readState(State.self)) }
 
   override func finish() {
     let waiting = contents.withLock { contents in

@@ -86,12 +86,14 @@ final class StateSender<State: Sendable>: Sendable {
   /// The engine's stream. A service keeps that and not the sender.
   let stream: ServiceKitCore.Stream
 
+  private let layout = StateLayout<State>()
+
   init(_ policy: BufferPolicy) { stream = ServiceKitCore.Stream.make(policy: policy) }
 
   deinit { stream.abandon() }
 
   func send(_ state: State) -> StateStream<State>.SendResult {
-    switch stream.send(StateValue.make(state)) {
+    switch stream.send(layout.make(state)) {
     case .taken: .taken
     case .full, .late: .dropped
     case .closed: .closed

@@ -83,9 +83,7 @@ public final class StatefulService<State: Sendable, API> {
   /// `Observation` is told right after each change, on the thread or actor where states are applied.
   public var state: State {
     observation.stateIsRead()
-    let current = engine.holdCurrent()
-    defer { current.release() }
-    return StateValue<State>.read(current.data.unsafelyUnwrapped)
+    return engine.holdCurrent().take(State.self)
   }
 
   /// How many states had been taken when ``state`` was sent, itself included: 0 for the first one. States that a buffer
@@ -143,7 +141,7 @@ final class ServiceReceiver<State: Sendable>: StateReceiver {
   override func receive(_ state: svk_state) {
     observation.stateHasChanged()
     guard let onStateChange, !isClosed.load(ordering: .acquiring) else { return }
-    onStateChange(StateValue<State>.read(state.data.unsafelyUnwrapped))
+    onStateChange(state.data.unsafelyUnwrapped.readState(State.self))
   }
 
   override func finish() { observation.endHasCome() }
@@ -151,7 +149,7 @@ final class ServiceReceiver<State: Sendable>: StateReceiver {
   /// Nil when the stream has a service already.
   func makeService(_ state: State, _ stream: ServiceKitCore.Stream?, _ isolation: (any Actor)?) -> Service? {
     var options = Service.Options()
-    options.initialState = StateValue.make(state)
+    options.initialState = StateLayout().make(state)
     options.stream = stream
     let delivery = isolation.map { Service.Delivery.host(IsolatedDelivery.executor(on: $0)) } ?? .onSenders
     var made: Service?

@@ -47,9 +47,7 @@ private final class StateObserver<State: Sendable> {
     }
     // An open service has given the first state by now.
     guard queue.isUntouched else { return }
-    let current = service.holdCurrent()
-    queue.endWith(StateValue<State>.read(current.data.unsafelyUnwrapped))
-    current.release()
+    queue.endWith(service.holdCurrent().take(State.self))
   }
 
   deinit { cancel() }

@@ -6,9 +6,9 @@ package final class Service: DeliveryTarget, @unchecked Sendable {
   let stream: Stream
   package let api: UnsafeRawPointer?
   let skipsEqual: Bool
-  var state: ServiceState
+  @exclusivity(unchecked) var state: ServiceState
   /// How many states were lost since the last call of the service's own callback. The delivering role's.
-  var lostSinceCall: UInt64 = 0
+  @exclusivity(unchecked) var lostSinceCall: UInt64 = 0
   /// The observer that the delivering thread is calling just now, as its address; 0: none.
   let called = Atomic<UInt>(0)
   /// Where `wait` waits.

@@ -4,8 +4,8 @@ import CServiceKit
 package final class Stream: @unchecked Sendable {
   let lock = Lock()
   let role = DeliveryRole()
-  // Guarded by `lock`.
-  var state: StreamState
+  // Guarded by `lock`, which is all the exclusivity it needs.
+  @exclusivity(unchecked) var state: StreamState
   /// Attached, and held until it is closed and nobody delivers. Unmanaged, so that a send does not touch its count.
   private var service: Unmanaged<Service>?
   /// Where senders wait for room.
