@@ -117,8 +117,8 @@ public final class StatefulService<State: Sendable, API> {
   private func end() -> Bool {
     receiver.isClosed.store(true, ordering: .releasing)
     let isFirst = TokenTable.withdraw(engine.token, .service)
-    source?.cancel()
     _ = engine.close()
+    source?.cancel()
     return isFirst
   }
 }

@@ -43,4 +43,7 @@ package enum Log {
     describe(&text)
     Callback.run { target.function(level, text.cString, target.userData.pointer) }
   }
+
+  /// Writes a warning in these words, if somebody wants it. No lock is held by the caller.
+  package static func warn(_ words: StaticString) { write(SVK_LOG_WARNING) { text in text.append(words) } }
 }

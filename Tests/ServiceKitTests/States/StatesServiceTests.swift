@@ -83,7 +83,11 @@ final class StatesServiceTests: XCTestCase {
     let service = StatefulService(state: 0, stream: stream, api: ())
     let seen = StateLog<Int>()
     @Sendable func follow() {
-      let now = withObservationTracking { service.state } onChange: { follow() }
+      let now = withObservationTracking {
+        service.state
+      } onChange: {
+        follow()
+      }
       seen.add(now)
     }
     follow()
@@ -95,7 +99,11 @@ final class StatesServiceTests: XCTestCase {
     let stream = StateStream<Int>()
     let order = StateLog<String>()
     let service = StatefulService(state: 0, stream: stream, api: ()) { order.add("callback \($0)") }
-    withObservationTracking { _ = service.state } onChange: { order.add("observation") }
+    withObservationTracking {
+      _ = service.state
+    } onChange: {
+      order.add("observation")
+    }
     stream.send(1)
     XCTAssertEqual(order.entries, ["observation", "callback 1"])
   }
@@ -104,15 +112,27 @@ final class StatesServiceTests: XCTestCase {
     let stream = StateStream<Int>()
     let service = StatefulService(state: 0, stream: stream, api: ())
     let seen = StateLog<String>()
-    withObservationTracking { _ = service.isFinished } onChange: { seen.add("end") }
-    withObservationTracking { _ = service.version } onChange: { seen.add("version") }
+    withObservationTracking {
+      _ = service.isFinished
+    } onChange: {
+      seen.add("end")
+    }
+    withObservationTracking {
+      _ = service.version
+    } onChange: {
+      seen.add("version")
+    }
     stream.send(1)
     XCTAssertEqual(seen.entries, ["version"])
     stream.finish()
     XCTAssertEqual(seen.entries, ["version", "end"])
     let open = StateStream<Int>()
     let closed = StatefulService(state: 0, stream: open, api: ())
-    withObservationTracking { _ = closed.isFinished } onChange: { seen.add("closed") }
+    withObservationTracking {
+      _ = closed.isFinished
+    } onChange: {
+      seen.add("closed")
+    }
     closed.close()
     closed.close()
     XCTAssertEqual(seen.entries, ["version", "end", "closed"])
