@@ -63,7 +63,7 @@ private final class ServiceExport<State: Sendable>: StateReceiver {
         try service.observe(observation) { token in lock.withLock { subscription = token } }
       }
     } catch {
-      stream.abandon()
+      stream.finishIfOpen()
     }
     // An open service has given its state by now.
     if !hasInitial { initial = encode(service.holdCurrent().take(State.self)) }
@@ -88,7 +88,7 @@ private final class ServiceExport<State: Sendable>: StateReceiver {
   }
 
   override func finish() { stream.finishIfOpen() }
-  override func wasReleased() { stream.abandon() }
+  override func wasReleased() { stream.finishIfOpen() }
 
   private func encode(_ state: State) -> ServiceKitCore.State? {
     if let bytes = encoding(state) { return ServiceKitCore.State.copy(bytes) }
