@@ -1,5 +1,4 @@
 import ServiceKitCore
-import Synchronization
 
 extension StatefulService {
   /// Returns when all that was sent before the call has been applied: stored, with its callbacks returned. That includes
@@ -24,13 +23,15 @@ extension StatefulService {
 }
 
 /// A wait that ends once, perhaps before it has begun.
-private final class SettledWait: Sendable {
+private final class SettledWait: @unchecked Sendable {
   private enum Stage { case new, waiting(CheckedContinuation<Void, Never>), ended }
 
-  private let stage = Mutex(Stage.new)
+  private let lock = Lock()
+  /// Guarded by `lock`.
+  private var stage = Stage.new
 
   func begin(_ continuation: CheckedContinuation<Void, Never>) {
-    let hasEnded = stage.withLock { stage in
+    let hasEnded = lock.withLock {
       if case .ended = stage { return true }
       stage = .waiting(continuation)
       return false
@@ -39,7 +40,7 @@ private final class SettledWait: Sendable {
   }
 
   func end() {
-    let continuation = stage.withLock { stage -> CheckedContinuation<Void, Never>? in
+    let continuation = lock.withLock { () -> CheckedContinuation<Void, Never>? in
       defer { stage = .ended }
       guard case .waiting(let continuation) = stage else { return nil }
       return continuation

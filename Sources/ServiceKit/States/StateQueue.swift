@@ -1,9 +1,11 @@
 import CServiceKit
-import Synchronization
+import ServiceKitCore
 
 /// The states that an iterator has yet to give.
 final class StateQueue<State: Sendable>: StateReceiver, @unchecked Sendable {
-  private let contents = Mutex(Contents())
+  private let lock = Lock()
+  /// Guarded by `lock`.
+  private var contents = Contents()
 
   private struct Contents {
     var kept = StateRing<State>()
@@ -29,12 +31,12 @@ final class StateQueue<State: Sendable>: StateReceiver, @unchecked Sendable {
   }
 
   /// Whether no state has ever come.
-  var isUntouched: Bool { contents.withLock { $0.isUntouched } }
+  var isUntouched: Bool { lock.withLock { contents.isUntouched } }
 
   override func receive(_ state: svk_state) { add(state.data.unsafelyUnwrapped.readState(State.self)) }
 
   override func finish() {
-    let waiting = contents.withLock { contents in
+    let waiting = lock.withLock {
       contents.hasEnded = true
       return contents.takeWaiting()
     }
@@ -43,11 +45,11 @@ final class StateQueue<State: Sendable>: StateReceiver, @unchecked Sendable {
 
   override func wasReleased() { finish() }
 
-  func take() -> Taken { contents.withLock { $0.take() } }
+  func take() -> Taken { lock.withLock { contents.take() } }
 
   /// Resumes `continuation` with the next state, now or later, or with nil at the end.
   func wait(_ continuation: UnsafeContinuation<State?, Never>) {
-    let taken = contents.withLock { contents in
+    let taken = lock.withLock {
       let taken = contents.take()
       if case .nothing = taken { contents.waiting.append(continuation) }
       return taken
@@ -61,7 +63,7 @@ final class StateQueue<State: Sendable>: StateReceiver, @unchecked Sendable {
 
   /// The only state of a service that is closed.
   func endWith(_ state: State) {
-    contents.withLock { contents in
+    lock.withLock {
       contents.isUntouched = false
       contents.hasEnded = true
       contents.kept.append(state)
@@ -70,7 +72,7 @@ final class StateQueue<State: Sendable>: StateReceiver, @unchecked Sendable {
 
   /// Gives nothing more. What was kept is destroyed without the lock.
   func cancel() {
-    let kept = contents.withLock { contents in
+    let kept = lock.withLock {
       contents.hasEnded = true
       return contents.kept.takeAll()
     }
@@ -79,7 +81,7 @@ final class StateQueue<State: Sendable>: StateReceiver, @unchecked Sendable {
   }
 
   private func add(_ state: State) {
-    let continuation = contents.withLock { contents -> UnsafeContinuation<State?, Never>? in
+    let continuation = lock.withLock { () -> UnsafeContinuation<State?, Never>? in
       contents.isUntouched = false
       guard !contents.hasEnded else { return nil }
       guard contents.waiting.isEmpty else { return contents.waiting.removeFirst() }
