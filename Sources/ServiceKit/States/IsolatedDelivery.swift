@@ -17,8 +17,9 @@ enum IsolatedDelivery {
     while executor.run() { await Task.yield() }
   }
 
-  private struct Place: Sendable {
-    weak let actor: (any Actor)?
+  /// Never changed once it is made.
+  private struct Place: @unchecked Sendable {
+    private(set) weak var actor: (any Actor)?
     init(_ actor: any Actor) { self.actor = actor }
   }
 }

@@ -40,7 +40,7 @@ public final class StatefulService<State: Sendable, API> {
   ///   - stream: The service keeps only its reading half: when all senders are gone, the stream ends.
   ///   - isolation: Where states are stored and `onStateChange` is called, the main actor for example. Not kept alive.
   ///   - onStateChange: Called once for each state after the first, never twice at the same time, and with no lock held.
-  ///     What it sends is applied after it has returned.
+  ///     What it sends is applied after it has returned. Where it needs the service, it should capture it weakly.
   ///   - file: Where the service is made, for the report.
   ///   - line: The line there.
   public convenience init(
@@ -80,7 +80,9 @@ public final class StatefulService<State: Sendable, API> {
 
   /// What it is now: the last state that was applied, also after the end. Safe on any thread.
   ///
-  /// `Observation` is told right after each change, on the thread or actor where states are applied.
+  /// `Observation` is told right after each change, on the thread or actor where states are applied. Whoever tracks the
+  /// state on another thread can miss a change between reading and tracking, as with any observable object: give the
+  /// service that isolation, or follow ``states``, which miss nothing.
   public var state: State {
     observation.stateIsRead()
     return engine.holdCurrent().take(State.self)
@@ -109,7 +111,8 @@ public final class StatefulService<State: Sendable, API> {
   /// Waits for an `onStateChange` that another thread is in the middle of, so the caller must hold no lock which that
   /// one wants; but never waits from inside a callback of this library. May be called more than once.
   public func close() {
-    if end() { observation.endHasCome() }
+    let wasOver = engine.isOver
+    if end(), !wasOver { observation.endHasCome() }
   }
 
   /// True for the first call.

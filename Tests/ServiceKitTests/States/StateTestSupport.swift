@@ -68,6 +68,12 @@ func onStateThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
   group.wait()
 }
 
+/// Numbers from 0 on, up to `most` of them, but no new one after two seconds: so that a storm ends on a busy machine, too.
+func stateRounds(_ most: Int) -> some Sequence<Int> {
+  let end = DispatchTime.now() + 2
+  return (0..<most).lazy.prefix { $0 < 20 || DispatchTime.now() < end }
+}
+
 /// Counts its instances.
 final class StateCounted: Sendable {
   final class Census: Sendable {
@@ -86,6 +92,12 @@ final class StateCounted: Sendable {
   }
 
   deinit { census.change(-1) }
+}
+
+/// Sees whether something is still there.
+struct StateWeak {
+  private(set) weak var object: AnyObject?
+  init(_ object: AnyObject?) { self.object = object }
 }
 
 /// A variable that callbacks and tests share.

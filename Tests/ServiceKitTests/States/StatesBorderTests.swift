@@ -212,7 +212,7 @@ final class StatesBorderTests: XCTestCase {
   }
 
   func testBordersThatOpenAndCloseWhileManySend() throws {
-    for _ in 0..<100 {
+    for _ in stateRounds(100) {
       let stream = StateStream<[UInt8]>()
       let box = StateBox<StatefulService<[UInt8], Void>?>(StatefulService(state: [0], stream: stream, api: ()))
       nonisolated(unsafe) let exported = box.value!.exportedService()

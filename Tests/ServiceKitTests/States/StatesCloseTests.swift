@@ -89,7 +89,7 @@ final class StatesCloseTests: XCTestCase {
   }
 
   func testAfterCloseReturnsNoCallbackRunsWhoeverSends() {
-    for _ in 0..<300 {
+    for _ in stateRounds(300) {
       let stream = StateStream<Int>()
       let late = StateLog<Int>()
       let isClosed = StateBox(false)
@@ -109,7 +109,7 @@ final class StatesCloseTests: XCTestCase {
   }
 
   func testAfterTheLastReferenceNoCallbackRunsWhoeverSends() {
-    for _ in 0..<300 {
+    for _ in stateRounds(300) {
       let stream = StateStream<Int>()
       let late = StateLog<Int>()
       let isGone = StateBox(false)
@@ -179,8 +179,13 @@ final class StatesCloseTests: XCTestCase {
     }
     let isOver = StateBox(false)
     let sender = Task.detached {
+      var sent: UInt64 = 0
       while !isOver.value {
-        for number in 1...100 { stream.send(number) }
+        // Always ahead of the service, but not by more and more.
+        while sent < service.version + 200 {
+          stream.send(1)
+          sent += 1
+        }
         await Task.yield()
       }
     }

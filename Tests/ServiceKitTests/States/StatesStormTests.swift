@@ -31,7 +31,7 @@ final class StatesStormTests: XCTestCase {
 
   func testNothingIsLeftOfServicesThatCameAndWentWhileAllWasGoingOn() async {
     let census = StateCounted.Census()
-    for round in 0..<60 {
+    for round in stateRounds(60) {
       let stream = StateStream<StateCounted>(buffering: round % 2 == 0 ? .unbounded : .newest(3))
       let isolation: StatePlace? = round % 3 == 0 ? StatePlace() : nil
       var service: StatefulService? = StatefulService(
@@ -75,7 +75,7 @@ final class StatesStormTests: XCTestCase {
   }
 
   func testTheEndComesOnceWhoeverIsTheLastSender() async {
-    for _ in 0..<200 {
+    for _ in stateRounds(200) {
       var senders: [StateStream<Int>] = [StateStream()]
       let service = StatefulService(state: 0, stream: senders[0], api: ())
       for _ in 1..<4 { senders.append(senders[0]) }
@@ -124,7 +124,7 @@ final class StatesStormTests: XCTestCase {
   }
 
   func testObservationNeverMissesTheLastState() {
-    for _ in 0..<200 {
+    for _ in stateRounds(200) {
       let stream = StateStream<Int>()
       let service = StatefulService(state: 0, stream: stream, api: ())
       let wasTold = StateBox(false)
