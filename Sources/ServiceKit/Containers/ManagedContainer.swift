@@ -16,8 +16,7 @@ public protocol ManagedContainer: AnyObject, Sendable {
 
 /// A container type with an instance for everybody.
 public protocol SharedContainer: ManagedContainer {
-  /// The instance that wrappers and ``dependency(_:)-swift.function`` use. Declare it `@TaskLocal`, so that a test can
-  /// have one of its own.
+  /// The instance that wrappers and `dependency(_:)` use. Declare it `@TaskLocal`, so that a test can have one of its own.
   static var shared: Self { get }
 }
 
