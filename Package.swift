@@ -19,7 +19,8 @@ let package = Package(
   products: [
     .library(name: "ServiceKit", targets: ["ServiceKit"]),
     .library(name: "ServiceKitTesting", targets: ["ServiceKitTesting"]),
-    .library(name: "servicekit", type: .dynamic, targets: ["ServiceKitABI"]),
+    // For hosts of plug-ins: one engine, for Swift and for the C functions.
+    .library(name: "servicekit", type: .dynamic, targets: ["ServiceKitABI", "ServiceKit"]),
   ],
   targets: [
     .systemLibrary(name: "CServiceKit", path: "include"),
