@@ -19,7 +19,7 @@ case $way in
 install)
   echo "Installed:" && (cd moved && find . -not -type d | sort)
   if find stage -not -type d | grep .; then echo "installed outside the prefix" && exit 1; fi
-  for file in include/servicekit.h lib*/libservicekit.so "lib*/libservicekit.so.${VERSION%%.*}" \
+  for file in include/servicekit.h include/servicekit.hpp lib*/libservicekit.so "lib*/libservicekit.so.${VERSION%%.*}" \
     "lib*/libservicekit.so.$VERSION"; do
     compgen -G "moved/$file" >/dev/null || compgen -G "moved/lib/*/${file##*/}" >/dev/null || {
       echo "missing: $file" && exit 1
@@ -34,6 +34,7 @@ find_package)
   "$CMAKE" --build build
   ./build/with_shared "$VERSION"
   ./build/with_static "$VERSION"
+  if [ -x "$CXX" ]; then ./build/from_cpp "$VERSION"; fi
   ;;
 pkg-config)
   command -v pkg-config >/dev/null || { echo "pkg-config is not installed" && exit 77; }
@@ -48,6 +49,8 @@ pkg-config)
   if [ -x "$CXX" ]; then
     "$CXX" $warnings -x c++ "$here/main.c" -x none $(pkg-config --cflags --libs servicekit) -o from_cxx
     LD_LIBRARY_PATH=$libdir ./from_cxx "$VERSION"
+    "$CXX" -std=c++17 $warnings "$here/main.cpp" $(pkg-config --cflags --libs servicekit) -o from_cpp
+    LD_LIBRARY_PATH=$libdir ./from_cpp "$VERSION"
   fi
   ;;
 esac

@@ -1,0 +1,12 @@
+# C++, for the tests of servicekit.hpp and their examples, where there is a compiler for it. SERVICEKIT_CXX says so.
+set(SERVICEKIT_CXX FALSE)
+include(CheckLanguage)
+if(SERVICEKIT_SANITIZE AND NOT CMAKE_CXX_COMPILER)
+  get_filename_component(toolchain "${SERVICEKIT_CLANG}" DIRECTORY)
+  set(CMAKE_CXX_COMPILER "${toolchain}/clang++")
+endif()
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+  set(SERVICEKIT_CXX TRUE)
+endif()
