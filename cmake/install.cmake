@@ -5,6 +5,7 @@ install(TARGETS ${libraries} EXPORT ServiceKitTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "servicekit.h*")
+install(FILES "${PROJECT_SOURCE_DIR}/abi.json" DESTINATION "${CMAKE_INSTALL_DATADIR}/servicekit")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ServiceKit")
 install(EXPORT ServiceKitTargets NAMESPACE ServiceKit:: DESTINATION "${package_dir}")
