@@ -1,0 +1,3 @@
+module example.org/servicekit/scenario
+
+go 1.18
