@@ -1,8 +1,7 @@
 import CServiceKit
 
 /// A factory at work on an instance that will be cached, and the threads that wait for it.
-final class Build {
-  let thread: UnsafeMutablePointer<ThreadRecord>
+final class Build: Awaited {
   let parameter: Parameter?
   let registration: Registration
   let cell: UnsafeMutablePointer<Cell>
@@ -23,7 +22,6 @@ final class Build {
 
   // Guarded by BuildWait's lock.
   var outcome: Outcome?
-  fileprivate let changed = Condition()
 
   enum Outcome {
     case built(UnsafeMutablePointer<Instance>)
@@ -37,10 +35,10 @@ final class Build {
     cell: UnsafeMutablePointer<Cell>, of container: Container
   ) {
     self.container = container
-    self.thread = thread
     self.parameter = parameter
     self.registration = registration
     self.cell = cell
+    super.init(thread: thread)
   }
 
   func isFor(_ parameter: Parameter?, byParameter: Bool) -> Bool {
@@ -59,7 +57,7 @@ enum BuildWait {
 
   /// What a thread waits for.
   struct State {
-    fileprivate(set) var build: Build?
+    fileprivate(set) var build: Awaited?
     /// Set by the thread that found this one to be in a cycle with it: the cycle in words.
     fileprivate(set) var cycle: OwnedBytes?
     /// The container that was asked, and whether it was closed meanwhile.
@@ -82,17 +80,31 @@ enum BuildWait {
     lock.withLock {
       // Whoever closes it says so first, and then wakes those who wait.
       if container.activity.isClosing { return .closed }
-      if build.outcome == nil, let words = cycle(closedBy: thread, waitingFor: build) { return .cycle(words) }
-      thread.pointee.wait.build = build
-      thread.pointee.wait.container = container
-      while build.outcome == nil, thread.pointee.wait.cycle == nil, !thread.pointee.wait.isClosed {
-        build.changed.wait(lock)
-      }
-      let told = thread.pointee.wait
-      thread.pointee.wait = State()
+      let told = wait(for: build, State(build: build, container: container), on: thread)
       if let words = told.cycle { return .cycle(words) }
       return told.isClosed ? .closed : .outcome(build.outcome!)
     }
+  }
+
+  /// Waits until `work` is over.
+  static func wait(for work: HostWork) -> HostWork.Answer {
+    lock.withLock {
+      let told = wait(for: work, State(build: work), on: ThreadRecord.current)
+      return told.cycle.map { .cycle($0) } ?? .over
+    }
+  }
+
+  /// With the lock held. Gives what this thread was told meanwhile.
+  private static func wait(
+    for build: Awaited, _ state: State, on thread: UnsafeMutablePointer<ThreadRecord>
+  ) -> State {
+    if !build.isOver, let words = cycle(closedBy: thread, waitingFor: build) { return State(cycle: words) }
+    thread.pointee.wait = state
+    while !build.isOver, thread.pointee.wait.cycle == nil, !thread.pointee.wait.isClosed {
+      build.changed.wait(lock)
+    }
+    defer { thread.pointee.wait = State() }
+    return thread.pointee.wait
   }
 
   /// Wakes those whose resolve of a container that was closed waits for a factory, perhaps another container's.
@@ -109,19 +121,28 @@ enum BuildWait {
   static func end(_ build: Build, _ outcome: Build.Outcome) {
     lock.withLock {
       build.outcome = outcome
+      build.isOver = true
       build.changed.signalAll()
     }
   }
 
+  static func end(_ work: HostWork) {
+    lock.withLock {
+      work.isOver = true
+      work.changed.signalAll()
+    }
+  }
+
   /// The cycle in words, told to every other thread of it too; nil if there is none.
-  private static func cycle(closedBy thread: UnsafeMutablePointer<ThreadRecord>, waitingFor build: Build) -> OwnedBytes?
+  private static func cycle(closedBy thread: UnsafeMutablePointer<ThreadRecord>, waitingFor build: Awaited)
+    -> OwnedBytes?
   {
-    var chain: [Build] = [build]
+    var chain: [Awaited] = [build]
     while chain.last!.thread != thread {
       // A thread that has been told something, or whose build has ended, only has to wake up.
       let other = chain.last!.thread
       guard other.pointee.wait.cycle == nil, !other.pointee.wait.isClosed, let next = other.pointee.wait.build,
-        next.outcome == nil
+        !next.isOver
       else {
         return nil
       }
@@ -130,8 +151,8 @@ enum BuildWait {
     // From our own factory at the end of the chain, over what we are in the middle of, to the one that we wait for,
     // over what its thread is in the middle of, and so on.
     var path = CyclePath()
-    path.add(thread.pointee.resolution.keys(from: chain.last!))
-    for each in chain.dropLast() { path.add(each.thread.pointee.resolution.keys(from: each)) }
+    path.add(thread.pointee.resolution.names(from: chain.last!))
+    for each in chain.dropLast() { path.add(each.thread.pointee.resolution.names(from: each)) }
     path.close()
     let words = path.words
     for each in chain.dropLast() {

@@ -115,13 +115,18 @@ struct Resolution {
   /// How many calls of one factory, each inside the one before, are believed to come to an end.
   private static var deepestRecursion: Int { 256 }
 
-  /// The keys of the factories from the one of `build` to the innermost.
-  func keys(from build: Build) -> [ByteView] { keys { $0.pointee.build === build } }
+  /// The names of what this thread is inside of, from `work` to the innermost factory.
+  func names(from work: Awaited) -> [ByteView] {
+    let keys = keys(below: work.outer) { $0.pointee.build === work }
+    return keys.isEmpty ? work.name.map { [$0.view] } ?? [] : keys
+  }
 
-  private func keys(_ isFirst: (UnsafeMutablePointer<Frame>) -> Bool) -> [ByteView] {
+  private func keys(
+    below outermost: UnsafeMutablePointer<Frame>? = nil, _ isFirst: (UnsafeMutablePointer<Frame>) -> Bool
+  ) -> [ByteView] {
     var found: [ByteView] = []
     var frame = innermost
-    while let current = frame {
+    while let current = frame, current != outermost {
       found.append(current.pointee.cell.key)
       if isFirst(current) { break }
       frame = current.pointee.outer
