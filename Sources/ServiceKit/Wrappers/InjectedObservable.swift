@@ -31,7 +31,7 @@ public import Observation
 
     /// Takes what `model` gives at first use, for a model that is passed to the view.
     public init(_ model: @autoclosure @escaping () -> T) {
-      _thunk = State(wrappedValue: Thunk(model))
+      _thunk = State(wrappedValue: Thunk(isFactory: false, model))
     }
 
     /// The model.
@@ -73,7 +73,7 @@ public import Observation
     }
 
     /// Takes what `model` gives at first use, for a model that is passed in.
-    public init(_ model: @autoclosure @escaping () -> T) { thunk = Thunk(model) }
+    public init(_ model: @autoclosure @escaping () -> T) { thunk = Thunk(isFactory: false, model) }
 
     /// The model.
     public var wrappedValue: T { thunk.value }

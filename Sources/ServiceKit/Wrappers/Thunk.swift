@@ -15,16 +15,22 @@ final class Thunk<Value>: @unchecked Sendable {
   /// Written once, before `state` says so. No exclusivity checks: it never changes while it may be read.
   @exclusivity(unchecked) @usableFromInline var made: Value?
 
+  private let isFactory: Bool
+
   // Guarded by ``ThunkBuild/lock``.
   private var make: (() -> Value)?
   private var build: ThunkBuild?
   private var replacement: Value?
 
   /// Whose value `make` gives, when it is first read.
+  ///
+  /// - Parameter isFactory: `make` resolves a factory. So a cycle is one of factories, which the container, asked once
+  ///   more, finds and reports with every name on its path.
   @usableFromInline
-  init(_ make: @escaping () -> Value) {
+  init(isFactory: Bool = true, _ make: @escaping () -> Value) {
     state = Atomic(.unmade)
     self.make = make
+    self.isFactory = isFactory
   }
 
   /// Whose value is there already.
@@ -32,6 +38,7 @@ final class Thunk<Value>: @unchecked Sendable {
   init(value: Value) {
     state = Atomic(.made)
     made = value
+    isFactory = false
   }
 
   /// The value, made now if it was not made before.
@@ -67,47 +74,52 @@ final class Thunk<Value>: @unchecked Sendable {
   private enum Entry {
     case ready(Value)
     case begun(ThunkBuild, () -> Value)
-    case cycle([Any.Type])
+    case again(ThunkBuild, () -> Value)
+    case underWay(HostWork)
   }
 
   @usableFromInline @inline(never)
   func slowValue() -> Value {
     let thread = ThunkThread.current
-    switch ThunkBuild.lock.withLock({ enter(on: thread) }) {
-    case .ready(let value):
-      return value
-    case .begun(let build, let make):
-      return finish(build, with: make())
-    case .cycle(let path):
-      return fail(path)
+    while true {
+      switch ThunkBuild.lock.withLock({ enter(on: thread) }) {
+      case .ready(let value):
+        return value
+      case .begun(let build, let make):
+        return finish(build, with: make())
+      case .again(let build, let make):
+        guard isFactory, build.enterAgain() else { return fail("it needs itself") }
+        defer { build.leaveAgain() }
+        return make()
+      case .underWay(let work):
+        if case .cycle(let words) = work.wait() { return fail(String(cString: words.cString)) }
+      }
     }
   }
 
   /// With the lock held.
   private func enter(on thread: ThunkThread) -> Entry {
-    while true {
-      if let present { return .ready(present) }
-      guard let build, build.isUnderWay else {
-        let build = ThunkBuild(of: Value.self, on: thread)
-        self.build = build
-        return .begun(build, make!)
-      }
-      if let path = build.cycle(closedBy: thread) { return .cycle(path) }
-      build.wait(on: thread)
+    if let present { return .ready(present) }
+    guard let build, build.isUnderWay else {
+      let build = ThunkBuild(of: name, on: thread)
+      self.build = build
+      return .begun(build, make!)
     }
+    return build.thread === thread ? .again(build, make!) : .underWay(build.work)
   }
 
   private func finish(_ build: ThunkBuild, with value: Value) -> Value {
     var spent: (() -> Value)?
-    let published = ThunkBuild.lock.withLock {
-      build.end()
+    let (published, work) = ThunkBuild.lock.withLock {
+      let work = build.end()
       if self.build === build { self.build = nil }
       // It was there first if our thread was given up for lost meanwhile, and then went on after all.
-      if let present { return present }
+      if let present { return (present, work) }
       (made, spent, make) = (value, make, nil)
       state.store(.made, ordering: .releasing)
-      return value
+      return (value, work)
     }
+    work.end()
     withExtendedLifetime(spent) {}
     return published
   }
@@ -121,11 +133,13 @@ final class Thunk<Value>: @unchecked Sendable {
     }
   }
 
-  private func fail(_ path: [Any.Type]) -> Value {
-    let names = (path + path.prefix(1)).map { "\($0)" }.joined(separator: " → ")
-    let message = "a lazily injected property needs itself: \(names); break it by reading it later than in its factory"
+  private func fail(_ words: String) -> Value {
+    let message = "a lazily injected \(name) cannot be made: \(words)"
     ServiceFailure.report(message)
     if let optional = Value.self as? any ExpressibleByNilLiteral.Type { return optional.init(nilLiteral: ()) as! Value }
     fatalError(message)
   }
+
+  /// What is made, in words.
+  private var name: String { "\(Value.self)" }
 }

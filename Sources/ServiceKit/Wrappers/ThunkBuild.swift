@@ -1,65 +1,68 @@
 import ServiceKitCore
 
-/// A thread at work on a thunk's value, and those that wait for it.
+/// A thread at work on a thunk's value.
+///
+/// The engine knows of it, so that a thread which waits for it and one that waits for a factory find out when they wait
+/// for each other.
 final class ThunkBuild {
   /// Guards what is said to be guarded here, in every thunk and thread: it is held for a few instructions at a time, and
   /// only by who reads something that is not there yet.
   nonisolated(unsafe) static let lock = Lock()
 
   let thread: ThunkThread
-  private let type: Any.Type
+  private let name: String
 
   // Guarded by the lock.
+  private(set) var work: HostWork
   fileprivate(set) var isUnderWay = true
-  private var waiting: [ThunkThread] = []
 
-  /// Begins, with the lock held.
-  init(of type: Any.Type, on thread: ThunkThread) {
-    self.type = type
+  /// Whether its thread is inside of it a second time. That thread's.
+  private var isEnteredAgain = false
+
+  /// Begins on this thread, with the lock held.
+  init(of name: String, on thread: ThunkThread) {
+    self.name = name
     self.thread = thread
+    work = HostWork(named: name)
     thread.builds.append(self)
   }
 
-  /// Ends, with the lock held.
-  func end() {
+  /// Ends, with the lock held. The caller ends the work when it has given the lock back.
+  func end() -> HostWork {
     thread.builds.removeAll { $0 === self }
     isUnderWay = false
-    wake()
+    return work
   }
 
-  /// Waits, with the lock held, until it is no longer under way.
-  func wait(on waiter: ThunkThread) {
-    waiting.append(waiter)
-    waiter.waitsFor = self
-    while isUnderWay { waiter.changed.wait(ThunkBuild.lock) }
-    waiter.waitsFor = nil
-    waiting.removeAll { $0 === waiter }
+  /// False if its thread has been here before.
+  func enterAgain() -> Bool {
+    guard !isEnteredAgain else { return false }
+    isEnteredAgain = true
+    return true
   }
 
-  /// With the lock held: what needs what, if `waiter` would wait for itself by waiting for this; nil if not.
-  func cycle(closedBy waiter: ThunkThread) -> [Any.Type]? {
-    var path = [type]
-    var build = self
-    while build.thread !== waiter {
-      // One that is over has not yet noticed.
-      guard let next = build.thread.waitsFor, next.isUnderWay else { return nil }
-      path.append(next.type)
-      build = next
-    }
-    return path
-  }
+  func leaveAgain() { isEnteredAgain = false }
 
-  fileprivate func wake() {
-    for thread in waiting { thread.changed.signalAll() }
+  fileprivate func goOn() {
+    isUnderWay = true
+    work = HostWork(named: name)
+    thread.builds.append(self)
   }
 
   /// Gives up for lost what this thread is at work on while `body` runs, which may never return: whoever waits goes on
   /// and makes the value itself.
   static func whileGivenUp(_ body: () -> Void) {
     guard let thread = ThunkThread.existing else { return body() }
-    let builds = lock.withLock { thread.giveUp() }
+    let builds = thread.giveUp()
     body()
-    lock.withLock { thread.goOn(with: builds) }
+    lock.withLock { for build in builds { build.goOn() } }
+  }
+}
+
+extension HostWork {
+  fileprivate convenience init(named name: String) {
+    var name = name
+    self.init(name: name.withUTF8 { ByteView(start: $0.baseAddress, count: $0.count) })
   }
 }
 
@@ -67,14 +70,11 @@ final class ThunkBuild {
 final class ThunkThread {
   // Guarded by ``ThunkBuild/lock``.
   fileprivate var builds: [ThunkBuild] = []
-  fileprivate var waitsFor: ThunkBuild?
-  fileprivate let changed = Condition()
 
   private static let local = ThreadLocal { pointer in
     guard let pointer else { return }
     // A thread may end in the middle of its factories, without returning from them.
-    let thread = Unmanaged<ThunkThread>.fromOpaque(pointer).takeRetainedValue()
-    _ = ThunkBuild.lock.withLock { thread.giveUp() }
+    _ = Unmanaged<ThunkThread>.fromOpaque(pointer).takeRetainedValue().giveUp()
   }
 
   static var existing: ThunkThread? {
@@ -88,18 +88,15 @@ final class ThunkThread {
     return thread
   }
 
+  /// Takes the thread out of all that it is at work on.
   fileprivate func giveUp() -> [ThunkBuild] {
-    let lost = builds
-    builds = []
-    for build in lost {
-      build.isUnderWay = false
-      build.wake()
+    let lost = ThunkBuild.lock.withLock {
+      let lost = builds
+      builds = []
+      for build in lost { build.isUnderWay = false }
+      return lost
     }
+    for build in lost { build.work.end() }
     return lost
-  }
-
-  fileprivate func goOn(with builds: [ThunkBuild]) {
-    self.builds = builds
-    for build in builds { build.isUnderWay = true }
   }
 }
