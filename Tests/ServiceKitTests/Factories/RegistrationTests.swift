@@ -30,7 +30,8 @@ final class RegistrationTests: XCTestCase {
       $0.plainVoice.register { Speaker("one of several") }
       $0.cachedVoice.register { Speaker("one of several") }
     }
-    XCTAssertEqual([container.plainVoice(), container.cachedVoice()].map(\.text), ["one of several", "one of several"])
+    XCTAssertEqual(
+      [container.plainVoice(), container.cachedVoice()].map(\.text), ["one of several", "one of several"])
   }
 
   func testSettingSeveralThingsAfterAWait() async {

@@ -26,26 +26,44 @@ final class Hazard01BuiltOnceTests: XCContainerTestCase {
   }
 
   func testCached() {
-    storm { $0.keptOnce() } set: { container, made in container.keptOnce.register { Counted(made) } }
+    storm {
+      $0.keptOnce()
+    } set: { container, made in
+      container.keptOnce.register { Counted(made) }
+    }
   }
 
   func testSingleton() {
-    storm { $0.onlyOnce() } set: { container, made in
+    storm {
+      $0.onlyOnce()
+    } set: { container, made in
       Scope.singleton.reset()
       container.onlyOnce.register { Counted(made) }
     }
   }
 
   func testSharedWhileItIsHeld() {
-    storm { $0.sharedOnce() } set: { container, made in container.sharedOnce.register { Counted(made) } }
+    storm {
+      $0.sharedOnce()
+    } set: { container, made in
+      container.sharedOnce.register { Counted(made) }
+    }
   }
 
   func testCustomScope() {
-    storm { $0.customOnce() } set: { container, made in container.customOnce.register { Counted(made) } }
+    storm {
+      $0.customOnce()
+    } set: { container, made in
+      container.customOnce.register { Counted(made) }
+    }
   }
 
   func testByParameter() {
-    storm { $0.onceByNumber(7) } set: { container, made in container.onceByNumber.register { _ in Counted(made) } }
+    storm {
+      $0.onceByNumber(7)
+    } set: { container, made in
+      container.onceByNumber.register { _ in Counted(made) }
+    }
   }
 
   func testSeveralParametersAtOnce() {

@@ -87,7 +87,9 @@ private final class NamesakeContainer: SharedContainer {
 }
 
 extension Container {
-  fileprivate var namesake: Factory<Speaker> { self { Speaker("outer of \(NamesakeContainer.shared.namesake().text)") } }
+  fileprivate var namesake: Factory<Speaker> {
+    self { Speaker("outer of \(NamesakeContainer.shared.namesake().text)") }
+  }
   fileprivate var keptNamesake: Factory<Speaker> {
     self { Speaker("outer of \(NamesakeContainer.shared.keptNamesake().text)") }.cached
   }
