@@ -18,6 +18,9 @@ final class AutoRegistration: Sendable {
   /// From now on the next one has to call it again.
   func arm() { state.store(State.armed, ordering: .releasing) }
 
+  /// Whether it is still to be called.
+  var isArmed: Bool { state.load(ordering: .acquiring) == State.armed }
+
   /// It is done already, elsewhere.
   func skip() { state.store(State.done, ordering: .releasing) }
 

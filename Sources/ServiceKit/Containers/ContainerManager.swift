@@ -8,6 +8,7 @@ public final class ContainerManager: Sendable {
   private let autoRegistration = AutoRegistration()
   private let promises: Atomic<Bool>
   private let scope = Mutex<Scope?>(nil)
+  private let saved = Mutex<[Saved]>([])
 
   /// What a new container holds: nothing.
   public convenience init() { self.init(engine: .create(parent: nil), isOwner: true) }
@@ -83,11 +84,32 @@ public final class ContainerManager: Sendable {
   /// Forgets the kept instances of one scope. Of no effect for singletons, which are not the container's.
   public func reset(scope: Scope) { engine.reset(scope: scope.choice) }
 
-  /// Saves registrations, contexts, kept instances and settings.
-  public func push() { try? engine.push() }
+  /// Saves registrations, contexts, kept instances and settings, and whether `autoRegister()` is still to be called.
+  public func push() {
+    let now = Saved(
+      scope: defaultScope, promiseTriggersError: promiseTriggersError, isArmed: autoRegistration.isArmed)
+    saved.withLock { saved in
+      saved.append(now)
+      try? engine.push()
+    }
+  }
 
   /// Brings back what was last saved. Without a push before, nothing happens.
-  public func pop() { try? engine.pop() }
+  public func pop() {
+    guard let last = saved.withLock({ $0.popLast() }) else { return }
+    // What ends now may use this container: nothing is locked.
+    try? engine.pop()
+    scope.withLock { $0 = last.scope }
+    promiseTriggersError = last.promiseTriggersError
+    if last.isArmed { autoRegistration.arm() }
+  }
+
+  /// What a push saves apart from what the engine does.
+  private struct Saved {
+    let scope: Scope?
+    let promiseTriggersError: Bool
+    let isArmed: Bool
+  }
 
   // MARK: - For this library
 

@@ -165,6 +165,7 @@ extension FactoryRegistration {
   func register(_ factory: @escaping (P) -> T) {
     let isAutoRegistering = manager.prepare(container)
     manager.engine.register(key.view, TypedRegistration(factory), keepsInstance: isAutoRegistering)
+    if !isAutoRegistering { forgetSingleton() }
   }
 
   @usableFromInline
@@ -191,5 +192,14 @@ extension FactoryRegistration {
     manager.engine.decorate(key.view, FactoryDecorator(body))
   }
 
-  func reset(_ options: FactoryResetOptions) { manager.engine.reset(key.view, options.typed) }
+  func reset(_ options: FactoryResetOptions) {
+    // While it is still known what scope was said from outside.
+    if options.typed.instances { forgetSingleton() }
+    manager.engine.reset(key.view, options.typed)
+  }
+
+  /// A singleton is not the container's, but what is done to its factory alone reaches it.
+  private func forgetSingleton() {
+    manager.engine.singletons(key.view, scope: scope?.choice)?.forget(key.view)
+  }
 }

@@ -13,6 +13,12 @@ extension FactoryModifying {
   }
 }
 
+@available(*, deprecated, renamed: "dependency(_:)")
+public func resolve<T>(_ keyPath: KeyPath<Container, Factory<T>>) -> T { dependency(keyPath) }
+
+@available(*, deprecated, renamed: "dependency(_:)")
+public func resolve<C: SharedContainer, T>(_ keyPath: KeyPath<C, Factory<T>>) -> T { dependency(keyPath) }
+
 extension ManagedContainer {
   @available(*, deprecated, message: "Use container.dependency(keyPath), or container.factory()")
   public func resolve<T>(_ keyPath: KeyPath<Self, Factory<T>>) -> T { self[keyPath: keyPath].resolve() }

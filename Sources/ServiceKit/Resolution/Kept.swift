@@ -13,6 +13,8 @@ class Kept<T>: @unchecked Sendable {
   /// The instance, as long as it is there.
   @usableFromInline
   func get() -> T? { nil }
+  /// Whether nobody holds the instance any more; nil where this holds it.
+  final var isDead: Bool? { isStrong ? nil : get() == nil }
   /// The same for whoever has just had it made.
   func getFirst() -> T? { get() }
 

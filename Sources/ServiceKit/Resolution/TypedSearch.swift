@@ -25,6 +25,9 @@ enum TypedSearch {
         TypedResolve.discard(answer)
         continue
       }
+      if answer.source != .cache, kept.isDead != nil {
+        TypedResolve.sweep(answer) { Unmanaged<Kept<T>>.fromOpaque($0)._withUnsafeGuaranteedRef { $0.isDead ?? false } }
+      }
       TypedResolve.release(answer)
       decorate(value, answer, asked)
       trace?.end(value, answer.source)

@@ -31,6 +31,8 @@ package struct Cell: ~Copyable {
   var saved: SavedCellState?
   /// How many pushes there were when `state` was last saved.
   var level = 0
+  /// How many instances by parameter there may be until ``TypedResolve/sweep`` looks which of them nobody holds.
+  var sweepAt = 64
   /// The factories of this key that are at work and whose instance will be cached.
   var builds: Build?
   /// The leases by which this container keeps pinned instances.

@@ -94,7 +94,7 @@ final class SavedCellState {
 struct ParameterCache {
   /// A power of two of them, each a short array, so that the whole is a value.
   private var buckets: [[UnsafeMutablePointer<Instance>]] = []
-  private var count = 0
+  private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
 

@@ -18,6 +18,19 @@ package final class SingletonStore: @unchecked Sendable {
   /// Retires all of its singletons.
   package func clear() { try? Singletons.reset(nil, in: container) }
 
+  /// Retires one of its singletons, if it is there.
+  package func forget(_ key: KeyView) {
+    var leftovers = Leftovers()
+    container.lock.withLock {
+      guard let cell = container.table.pointee.find(key) else { return }
+      leftovers.detachBuilds(of: cell)
+      leftovers.retire(cell.pointee.state.takeInstances())
+      // Cells of the containers that asked hold it ready, too.
+      Answers.change()
+    }
+    leftovers.letGo()
+  }
+
   /// Puts the same typed singletons into another store, that of `scope`, which nobody uses yet. C's are not copied: each
   /// of theirs is destroyed once.
   package func copy(to scope: ScopeChoice) {

@@ -17,6 +17,14 @@ extension Container {
     }
   }
 
+  /// Where the instance of a key is kept, if that is with singletons. `scope`: what the definition says.
+  package func singletons(_ key: KeyView, scope: ScopeChoice?) -> SingletonStore? {
+    lock.withLock {
+      let chosen = scope ?? table.pointee.find(key)?.pointee.state.options.scope ?? settings.defaultScope
+      return chosen.kind == .singleton ? chosen.store ?? .ofProcess : nil
+    }
+  }
+
   /// The plain registration of a key, if there is one.
   package func registration(_ key: KeyView) -> Registration? {
     lock.withLock { table.pointee.find(key)?.pointee.state.plain }

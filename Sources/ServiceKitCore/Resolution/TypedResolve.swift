@@ -79,6 +79,35 @@ package enum TypedResolve {
     release(answer)
   }
 
+  /// Now and then, after an instance by parameter was made that is held weakly: takes out those that nobody holds any
+  /// more. `isDead` is asked with no lock held.
+  package static func sweep(_ answer: Answer, isDead: (UnsafeMutableRawPointer) -> Bool) {
+    let thread = ThreadRecord.current
+    let instance = LeaseTable.instance(answer.lease)
+    let (container, cell) = (instance.pointee.container, instance.pointee.cell)
+    let leases: [Token] = container.lock.withLock {
+      guard cell.pointee.state.parametrised.count >= cell.pointee.sweepAt else { return [] }
+      // Nobody else begins meanwhile.
+      cell.pointee.sweepAt = Int.max
+      return cell.pointee.state.parametrised.instances.map {
+        Instance.lease($0, marks: LeaseSlot.Mark.dependency, on: thread)
+      }
+    }
+    guard !leases.isEmpty else { return }
+    let dead = leases.map { LeaseTable.instance($0) }.filter { isDead($0.pointee.value) }
+    var leftovers = Leftovers()
+    container.lock.withLock {
+      if !dead.isEmpty { container.willChange(cell) }
+      for each in dead where cell.pointee.state.holds(each) {
+        cell.pointee.state.uncache(each)
+        leftovers.retire(each)
+      }
+      cell.pointee.sweepAt = max(64, cell.pointee.state.parametrised.count * 2)
+    }
+    leftovers.letGo()
+    Teardown.release(leases)
+  }
+
   /// The container that this thread's running factory was asked in; nil outside of factories.
   package static var container: Container? { ThreadRecord.current.pointee.resolution.innermost?.pointee.container }
 }
