@@ -64,6 +64,7 @@ final class StatesBorderTests: XCTestCase {
       XCTAssertEqual(svk_service_close(service), SVK_OK)
       XCTAssertEqual(watcher.frees.count, 1)
     }
+    withExtendedLifetime(streams) {}
   }
 
   func testAClosedServiceCanStillBeExported() {
