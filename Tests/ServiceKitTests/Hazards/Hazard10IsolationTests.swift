@@ -9,7 +9,12 @@ final class Hazard10IsolationTests: XCContainerTestCase {
   @MainActor
   func testAFactoryOfTheMainActor() {
     XCTAssertEqual(Container.shared.window().title, "window")
-    XCTAssertFalse(Container.shared.window() === Container.shared.window())
+    XCTAssertTrue(Container.shared.keptWindow() === Container.shared.keptWindow())
+    Container.shared.window.register { Window("registered") }
+    XCTAssertEqual(Container.shared.window().title, "registered")
+    Container.shared.window.onTest { Window("in a test") }
+    XCTAssertEqual(Container.shared.window().title, "in a test")
+    XCTAssertEqual(Container.shared.windowByTitle("given").title, "given")
   }
 
   @MainActor
@@ -45,13 +50,14 @@ final class Hazard10IsolationTests: XCContainerTestCase {
 
 @MainActor
 private final class Window {
-  let title = "window"
+  let title: String
+  init(_ title: String) { self.title = title }
 }
 
 @MainActor @Observable
 private final class Screen {
   @ObservationIgnored @Injected(\.window) var window
-  @ObservationIgnored @LazyInjected(\.window) var lazyWindow
+  @ObservationIgnored @LazyInjected(\.keptWindow) var lazyWindow
   @ObservationIgnored @Injected(\.voice) var voice
   var presses = 0
 }
@@ -77,6 +83,8 @@ private final class Engine {
 }
 
 extension Container {
-  @MainActor fileprivate var window: Factory<Window> { self { Window() } }
+  @MainActor fileprivate var window: Factory<Window> { self { Window("window") } }
+  @MainActor fileprivate var keptWindow: Factory<Window> { self { Window("window") }.cached }
+  @MainActor fileprivate var windowByTitle: ParameterFactory<String, Window> { self { Window($0) } }
   @OwnActor fileprivate var engine: Factory<Engine> { self { Engine() } }
 }

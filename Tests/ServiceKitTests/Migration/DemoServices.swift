@@ -133,6 +133,7 @@ extension Container {
   var cart: Factory<[String]> {
     Factory(self) { [] }.scope(.demoSession)
   }
+  @MainActor var demoModel: Factory<DemoModel> { self { DemoModel() } }
 }
 
 extension Scope {

@@ -195,9 +195,10 @@ final class DemoTests: XCTestCase {
 
   @MainActor
   func testAnObservableModel() {
-    let model = DemoModel()
+    let model = Container.shared.demoModel()
     model.press()
     XCTAssertEqual(model.name(), "live/users/1")
+    XCTAssertFalse(Container.shared.demoModel() === model)
   }
 
   func testTracing() {
