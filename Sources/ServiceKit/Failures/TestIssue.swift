@@ -1,4 +1,4 @@
-import Synchronization
+import ServiceKitCore
 
 #if canImport(Darwin)
   import Darwin
@@ -11,14 +11,16 @@ package enum TestIssue {
   /// Records an issue of Swift Testing's test, or answers false if that does not run one.
   package typealias Recorder = @Sendable (_ message: String) -> Bool
 
-  private static let swiftTesting = Mutex<Recorder?>(nil)
+  private nonisolated(unsafe) static let lock = Lock()
+  /// Guarded by the lock.
+  private nonisolated(unsafe) static var swiftTesting: Recorder?
 
   /// For ServiceKitTesting, which links Swift Testing.
-  package static func install(_ recorder: @escaping Recorder) { swiftTesting.withLock { $0 = recorder } }
+  package static func install(_ recorder: @escaping Recorder) { lock.withLock { swiftTesting = recorder } }
 
   /// True if a testing library runs this process and took the message.
   static func record(_ message: String) -> Bool {
-    if let recorder = swiftTesting.withLock({ $0 }), recorder(message) { return true }
+    if let recorder = lock.withLock({ swiftTesting }), recorder(message) { return true }
     guard isRunByXCTest, let fail else { return false }
     fail.call(message, #filePath, #line)
     return true

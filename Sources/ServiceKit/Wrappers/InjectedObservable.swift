@@ -38,9 +38,7 @@ public import Observation
     public var wrappedValue: T { thunk.value }
 
     /// A binding to the model, and through it to each of its properties.
-    public var projectedValue: Binding<T> {
-      Binding(get: { thunk.value }, set: { thunk = Thunk(value: $0) })
-    }
+    public var projectedValue: Binding<T> { $thunk.current }
   }
 
   extension InjectedObservable: @unchecked Sendable where T: Sendable {}

@@ -9,8 +9,8 @@ public struct ObservableAccessor<Model> {
 
   /// The model. Another one can be put in its place, for this wrapper and its copies.
   public var wrappedValue: Model {
-    get { thunk.value }
-    nonmutating set { thunk.replace(with: newValue) }
+    get { thunk.current }
+    nonmutating set { thunk.current = newValue }
   }
 
   /// Access to a property of the model.

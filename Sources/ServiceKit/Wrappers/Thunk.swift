@@ -52,8 +52,13 @@ final class Thunk<Value>: @unchecked Sendable {
   @inlinable
   var valueIfMade: Value? { state.load(ordering: .acquiring) == .unmade ? nil : value }
 
-  /// Puts another value in its place, for every reader from now on.
-  func replace(with value: Value) {
+  /// The value. Another one can be put in its place, for every reader from now on.
+  var current: Value {
+    get { value }
+    set { replace(with: newValue) }
+  }
+
+  private func replace(with value: Value) {
     var (old, spent): (Value?, (() -> Value)?)
     ThunkBuild.lock.withLock {
       guard state.load(ordering: .relaxed) != .unmade else {
