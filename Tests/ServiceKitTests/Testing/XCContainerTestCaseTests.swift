@@ -41,16 +41,16 @@ final class XCContainerTestCaseTests: XCContainerTestCase {
 
 final class WithContainerTests: XCTestCase {
   func testOperationsAreApart() {
-    XCTAssertNil(Container.shared.only().owner)
+    XCTAssertNil(Container.shared.onlyApart().owner)
     withContainer(shared: Container.$shared, container: Container()) {
-      Container.shared.only().owner = "inside"
+      Container.shared.onlyApart().owner = "inside"
       withContainer(shared: Container.$shared, container: Container()) {
         // A copy of the singletons has the instances that were there already.
-        XCTAssertEqual(Container.shared.only().owner, "inside")
+        XCTAssertEqual(Container.shared.onlyApart().owner, "inside")
         Scope.singleton.reset()
-        XCTAssertNil(Container.shared.only().owner)
+        XCTAssertNil(Container.shared.onlyApart().owner)
       }
-      XCTAssertEqual(Container.shared.only().owner, "inside")
+      XCTAssertEqual(Container.shared.onlyApart().owner, "inside")
     } transform: {
       $0.name.register { "prepared" }
       XCTAssertEqual($0.name(), "prepared")
@@ -105,5 +105,6 @@ extension Container {
   fileprivate var prepared: Factory<String> { self { "not prepared" } }
   fileprivate var fromSetUp: Factory<String> { self { "not set up" } }
   fileprivate var only: Factory<Only> { self { Only() }.singleton }
+  fileprivate var onlyApart: Factory<Only> { self { Only() }.singleton }
   fileprivate var counted: Factory<Counted> { self { Counted(Tally()) }.cached }
 }
