@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Renders the DocC catalogue with the documentation comments of ServiceKit, and fails if a link leads nowhere.
 
-    check_catalogue.py <swift> <source directory> <work directory>
+    check_catalogue.py <swift> <source directory> <work directory> <SwiftPM's build directory>
 
-It needs the modules that check_snippets.py has built in the same work directory. Exits with 77, for "skipped", where the
+It needs the modules that check_snippets.py has built in the same build directory. Exits with 77, for "skipped", where the
 toolchain has no docc.
 """
 
@@ -17,17 +17,17 @@ ALLOWED = "is missing documentation"
 
 
 def main():
-    swift, root, work = Path(sys.argv[1]), Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve()
+    swift, root, work, build = Path(sys.argv[1]), Path(sys.argv[2]).resolve(), Path(sys.argv[3]), Path(sys.argv[4])
     docc = swift.with_name("docc")
     if not docc.exists():
         print(f"there is no {docc}")
         sys.exit(77)
-    modules = next((work / "build").glob("*/debug/Modules"), None)
+    modules = next(build.glob("*/debug/Modules"), None)
     if modules is None:
         sys.exit("the snippets are not built")
     target = json.loads(subprocess.check_output([swift, "-print-target-info"]))["target"]["triple"]
     symbols = work / "symbols"
-    symbols.mkdir(exist_ok=True)
+    symbols.mkdir(parents=True, exist_ok=True)
     maps = [root / "include" / "module.modulemap", root / "Sources" / "CPlatform" / "module.modulemap"]
     command = [swift, "symbolgraph-extract", "-module-name", "ServiceKit", "-target", target, "-I", modules]
     command += ["-minimum-access-level", "public", "-skip-synthesized-members", "-output-dir", symbols]

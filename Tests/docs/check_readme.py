@@ -11,9 +11,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from markdown import blocks, link_package, write_if_changed
+from markdown import blocks, write_if_changed
 
 EXPECTED = "Hello, world!\n"
+
+
+def link_package(root, work):
+    """Makes the package known as `servicekit` in the work directory, whatever the checkout's directory is called: a
+    package that is depended on by its path is known by that one's last part."""
+    work.mkdir(parents=True, exist_ok=True)
+    link = work / "servicekit"
+    if not link.is_symlink() or link.resolve() != root:
+        link.unlink(missing_ok=True)
+        link.symlink_to(root, target_is_directory=True)
 
 
 def main():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles every Swift block of the DocC catalogue against the package, and runs what can be run of them.
 
-    check_snippets.py <swift> <source directory> <work directory>
+    check_snippets.py <swift> <source directory> <work directory> <SwiftPM's build directory>
 
 Each article becomes a module of a package, so that a block can use what the blocks before it declare; each block
 becomes a file of it. Statements become a test, so that they also run, and their `assert`s count. The compiler names the
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from markdown import blocks, link_package, write_if_changed
+from markdown import blocks, write_if_changed
 
 DECLARATION = re.compile(
     r"@|#(?:if|elseif|else|endif)\b|(?:public |private |fileprivate |internal |final |nonisolated |open |indirect )*"
@@ -26,7 +26,7 @@ import PackageDescription
 let package = Package(
   name: "snippets",
   platforms: [.macOS(.v15)],
-  dependencies: [.package(path: "../servicekit")],
+  dependencies: [.package(name: "servicekit", path: "{root}")],
   targets: [{targets}
   ],
   swiftLanguageModes: [.v6]
@@ -85,18 +85,17 @@ def write_package(root, work):
     for path in (work / "snippets" / "Tests").glob("*/*.swift"):
         if path not in wanted:
             path.unlink()
-    write_if_changed(work / "snippets" / "Package.swift", MANIFEST.format(targets=targets))
+    write_if_changed(work / "snippets" / "Package.swift", MANIFEST.format(root=root, targets=targets))
     return count
 
 
 def main():
-    swift, root, work = sys.argv[1], Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve()
-    link_package(root, work)
+    swift, root, work, build = sys.argv[1], Path(sys.argv[2]).resolve(), Path(sys.argv[3]), sys.argv[4]
     if write_package(root, work) == 0:
         sys.exit("There is not one Swift block in the catalogue.")
     # One after the other, since they share Container.shared and the process's contexts, as a reader's program would.
     command = [swift, "test", "--no-parallel"]
-    command += ["--package-path", str(work / "snippets"), "--scratch-path", str(work / "build")]
+    command += ["--package-path", str(work / "snippets"), "--scratch-path", build]
     sys.exit(subprocess.run(command).returncode)
 
 

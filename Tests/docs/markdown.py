@@ -1,4 +1,4 @@
-"""What the checks of the documentation have in common: the fenced code blocks of a page, and places to build them in."""
+"""The fenced code blocks of a Markdown page."""
 
 from typing import NamedTuple
 
@@ -36,13 +36,3 @@ def write_if_changed(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
-
-
-def link_package(root, work):
-    """Makes the package known as `servicekit` in the work directory, whatever the checkout's directory is called: a
-    package that is depended on by its path is known by that one's last part."""
-    work.mkdir(parents=True, exist_ok=True)
-    link = work / "servicekit"
-    if not link.is_symlink() or link.resolve() != root:
-        link.unlink(missing_ok=True)
-        link.symlink_to(root, target_is_directory=True)
