@@ -12,10 +12,10 @@ struct ClockAPI: Sendable {
 
   init(_ service: CService) { self.service = service }
 
-  func advance(by seconds: UInt64) {
+  func tick() {
     guard let api = svk_service_api(OpaquePointer(service.instance)) else { return }
     let clock = api.assumingMemoryBound(to: plugin_clock.self)
-    clock.pointee.advance(clock, seconds)
+    clock.pointee.tick(clock)
   }
 }
 
