@@ -25,7 +25,8 @@ add_custom_command(OUTPUT "${object}"
     -I "${PROJECT_SOURCE_DIR}/include" -I "${PROJECT_SOURCE_DIR}/Sources/CPlatform" -Xcc -fPIC
     -module-cache-path "${PROJECT_BINARY_DIR}/embedded/modules"
     ${swift_sanitize} ${extra_flags} ${swift_sources}
-  COMMAND "${CMAKE_COMMAND}" -E touch "${object}" # swiftc leaves the file alone where nothing in it changed
+  # The compiler's note of what it compiled, by which it would know the file again, depends on the directory.
+  COMMAND "${CMAKE_OBJCOPY}" --remove-section=.swift_modhash "${object}"
   DEPENDS ${swift_sources} "${header}" "${PROJECT_SOURCE_DIR}/include/module.modulemap"
     "${PROJECT_SOURCE_DIR}/Sources/CPlatform/platform.h" "${PROJECT_SOURCE_DIR}/Sources/CPlatform/module.modulemap"
   COMMENT "Compiling the engine and its C face (Embedded Swift)"
