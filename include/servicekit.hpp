@@ -667,16 +667,24 @@ public:
   /** Takes over a handle on what is known to be a T. */
   explicit handle(svk_handle *token) noexcept
       : base(token), instance_(static_cast<T *>(svk_instance(token))) {}
-  handle(handle &&other) noexcept = default;
-  handle &operator=(handle &&other) noexcept = default;
+  handle(handle &&other) noexcept
+      : base(std::move(other)), instance_(std::exchange(other.instance_, nullptr)) {}
+  handle &operator=(handle &&other) noexcept {
+    T *instance = std::exchange(other.instance_, nullptr);
+    base::operator=(std::move(other));
+    instance_ = instance;
+    return *this;
+  }
 
-  /** The instance, valid while this handle is held. */
+  /** The instance, valid while this handle is held; nullptr for an empty one. */
   T *instance() const noexcept { return instance_; }
   T &operator*() const noexcept { return *instance_; }
   T *operator->() const noexcept { return instance_; }
 
   /** Gives the handle back now instead of in the destructor. */
-  result<void> reset() noexcept { return check(this->end()); }
+  result<void> reset() noexcept { return instance_ = nullptr, check(this->end()); }
+  /** Hands the token over: it is the caller's to release. */
+  svk_handle *release() noexcept { return instance_ = nullptr, base::release(); }
 
 private:
   T *instance_ = nullptr;
@@ -895,8 +903,9 @@ public:
   /** Takes over what svk_service_acquire or svk_subscription_next gave. */
   snapshot(svk_snapshot *token, const svk_state &state) noexcept : owner(token), state_(state) {}
 
-  const void *data() const noexcept { return state_.data; }
-  std::size_t size() const noexcept { return state_.size; }
+  /** The bytes, valid while the snapshot is held. */
+  const void *data() const noexcept { return get() != nullptr ? state_.data : nullptr; }
+  std::size_t size() const noexcept { return get() != nullptr ? state_.size : 0; }
   std::string_view bytes() const noexcept {
     return size() == 0 ? std::string_view() : std::string_view(static_cast<const char *>(data()), size());
   }
@@ -1175,8 +1184,14 @@ public:
   service_handle() noexcept = default;
   explicit service_handle(handle<svk_service> lease) noexcept
       : service_ref(lease.instance()), lease_(std::move(lease)) {}
-  service_handle(service_handle &&) noexcept = default;
-  service_handle &operator=(service_handle &&) noexcept = default;
+  service_handle(service_handle &&other) noexcept
+      : service_ref(std::exchange(other.token_, nullptr)), lease_(std::move(other.lease_)) {}
+  service_handle &operator=(service_handle &&other) noexcept {
+    svk_service *token = std::exchange(other.token_, nullptr);
+    lease_ = std::move(other.lease_);
+    token_ = token;
+    return *this;
+  }
 
 private:
   handle<svk_service> lease_;

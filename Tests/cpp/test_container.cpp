@@ -51,7 +51,16 @@ void what_a_factory_may_return() {
     CHECK_EQ(counted::alive, 3);
     CHECK_OK(third.reset());
     CHECK_EQ(counted::alive, 2);
-    CHECK(!third && third.get() == nullptr);
+    CHECK(!third && third.get() == nullptr && third.instance() == nullptr);
+    svk::handle<counted> moved = std::move(fourth);
+    CHECK(fourth.instance() == nullptr && moved.instance() != nullptr);
+    svk::handle<counted> &itself = moved;
+    moved = std::move(itself);
+    CHECK(moved.instance() != nullptr && moved->number == 2);
+    svk_handle *token = moved.release();
+    CHECK(!moved && moved.instance() == nullptr);
+    CHECK_OK(svk::check(svk_release(token)));
+    CHECK_EQ(counted::alive, 1);
     CHECK_STATUS(third.reset(), SVK_INVALID_HANDLE);
   }
   CHECK_EQ(counted::alive, 0);

@@ -271,6 +271,10 @@ void out_of_a_container() {
     CHECK(last == "rain");
     svk::service_handle moved = std::move(weather);
     CHECK(moved.acquire()->bytes() == "rain");
+    CHECK_STATUS(weather.acquire(), SVK_INVALID_HANDLE);
+    auto snapshot = moved.acquire().value();
+    svk::snapshot other = std::move(snapshot);
+    CHECK(snapshot.bytes().empty() && other.bytes() == "rain");
     CHECK_STATUS(container.resolve<svk_container *>("weather"), SVK_TYPE_MISMATCH);
   }
   CHECK_STATUS(stream.send("sun"), SVK_CLOSED); /* shared, and nobody held it */
