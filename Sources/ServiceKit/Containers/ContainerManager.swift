@@ -7,8 +7,8 @@ public final class ContainerManager: Sendable {
   private let isOwner: Bool
   private let autoRegistration = AutoRegistration()
   private let promises: Atomic<Bool>
-  private let scope = Mutex<Scope?>(nil)
-  private let saved = Mutex<[Saved]>([])
+  private let scope = Guarded<Scope?>(nil)
+  private let saved = Guarded<[Saved]>([])
 
   /// What a new container holds: nothing.
   public convenience init() { self.init(engine: .create(parent: nil), isOwner: true) }
@@ -31,7 +31,7 @@ public final class ContainerManager: Sendable {
   public var defaultScope: Scope? {
     get { scope.withLock { $0 } }
     set {
-      scope.withLock { $0 = newValue }
+      _ = scope.exchange(newValue)
       engine.setDefaultScope(newValue?.choice ?? ScopeChoice(.unique))
     }
   }
@@ -60,7 +60,7 @@ public final class ContainerManager: Sendable {
     get { ContainerManager.processLogger }
     set {
       let logger = Logger(write: newValue)
-      ContainerManager.logging.withLock { $0 = logger }
+      _ = ContainerManager.logging.exchange(logger)
     }
   }
 
@@ -73,7 +73,7 @@ public final class ContainerManager: Sendable {
     engine.reset(options.typed)
     switch options {
     case .all:
-      scope.withLock { $0 = nil }
+      _ = scope.exchange(nil)
       promises.store(ContainerManager.promisesTriggerByDefault, ordering: .relaxed)
       autoRegistration.arm()
     case .registration: autoRegistration.arm()
@@ -99,7 +99,7 @@ public final class ContainerManager: Sendable {
     guard let last = saved.withLock({ $0.popLast() }) else { return }
     // What ends now may use this container: nothing is locked.
     try? engine.pop()
-    scope.withLock { $0 = last.scope }
+    _ = scope.exchange(last.scope)
     promiseTriggersError = last.promiseTriggersError
     if last.isArmed { autoRegistration.arm() }
   }
@@ -122,7 +122,7 @@ public final class ContainerManager: Sendable {
   /// What another container holds that begins with the same registrations, contexts and settings.
   func copy() -> ContainerManager {
     let copy = ContainerManager(engine: engine.copy(), isOwner: true)
-    copy.scope.withLock { $0 = defaultScope }
+    _ = copy.scope.exchange(defaultScope)
     copy.promiseTriggersError = promiseTriggersError
     copy.autoRegistration.skip()
     return copy
@@ -138,7 +138,7 @@ public final class ContainerManager: Sendable {
 
   /// The program's, who sees to it that it can be called on each thread that resolves.
   private struct Logger: @unchecked Sendable { let write: (String) -> Void }
-  private static let logging = Mutex(Logger { print($0) })
+  private static let logging = Guarded(Logger { print($0) })
   private static let cycles = Atomic<Bool>(true)
 
   private static var promisesTriggerByDefault: Bool {

@@ -5,7 +5,7 @@ import Synchronization
 @usableFromInline
 enum ActiveContexts {
   private static let flags = Atomic<UInt8>(0)
-  private static let begun: Void = publish(FactoryContext.current)
+  private static let begun: Void = FactoryContext.publish()
 
   /// Tells the engine, and those who read a definition.
   static func publish(_ context: FactoryContext) {

@@ -39,10 +39,7 @@ public struct FactoryContext: Sendable {
   /// The process's context.
   public static var current: FactoryContext {
     get { state.withLock { $0 } }
-    set {
-      state.withLock { $0 = newValue }
-      ActiveContexts.publish(newValue)
-    }
+    set { change { $0 = newValue } }
   }
 
   /// Sets a runtime argument, for `onArg`.
@@ -54,14 +51,17 @@ public struct FactoryContext: Sendable {
   var orderedRuntimeArguments: [String] { runtime.ordered }
 
   private static func change(_ body: (inout FactoryContext) -> Void) {
-    let changed = state.withLock { context in
+    // Published under the lock, so that what was set last is what holds. Nothing of the program's is called there.
+    state.withLock { context in
       body(&context)
-      return context
+      ActiveContexts.publish(context)
     }
-    ActiveContexts.publish(changed)
   }
 
-  private static let state = Mutex(FactoryContext())
+  /// Before the first use.
+  static func publish() { change { _ in } }
+
+  private static let state = Guarded(FactoryContext())
 
   private static var runsTests: Bool {
     if getenv("XCTestConfigurationFilePath") != nil || getenv("XCTestBundlePath") != nil { return true }

@@ -19,10 +19,10 @@ public enum ServiceFailure {
   /// The process's one handler. May be read and replaced on any thread; a call that is under way ends with the old one.
   public static var handler: Handler {
     get { current.withLock { $0 } }
-    set { current.withLock { $0 = newValue } }
+    set { _ = current.exchange(newValue) }
   }
 
-  private static let current = Mutex<Handler> { message, file, line in fatalError(message, file: file, line: line) }
+  private static let current = Guarded<Handler> { message, file, line in fatalError(message, file: file, line: line) }
 
   /// Calls the handler, outside of its lock and of all that this thread has in progress.
   static func report(_ message: String, file: StaticString = #fileID, line: UInt = #line) {

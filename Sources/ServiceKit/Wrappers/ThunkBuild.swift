@@ -23,7 +23,7 @@ final class ThunkBuild {
   init(of name: String, on thread: ThunkThread) {
     self.name = name
     self.thread = thread
-    work = HostWork(named: name)
+    work = HostWork(name: .copy(of: name))
     thread.builds.append(self)
   }
 
@@ -45,7 +45,7 @@ final class ThunkBuild {
 
   fileprivate func goOn() {
     isUnderWay = true
-    work = HostWork(named: name)
+    work = HostWork(name: .copy(of: name))
     thread.builds.append(self)
   }
 
@@ -56,13 +56,6 @@ final class ThunkBuild {
     let builds = thread.giveUp()
     body()
     lock.withLock { for build in builds { build.goOn() } }
-  }
-}
-
-extension HostWork {
-  fileprivate convenience init(named name: String) {
-    var name = name
-    self.init(name: name.withUTF8 { ByteView(start: $0.baseAddress, count: $0.count) })
   }
 }
 

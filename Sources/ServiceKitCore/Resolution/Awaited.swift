@@ -29,9 +29,9 @@ package final class HostWork: Awaited {
   }
 
   /// This thread begins.
-  package init(name: ByteView) {
+  package init(name: OwnedBytes) {
     let thread = ThreadRecord.current
-    super.init(thread: thread, outer: thread.pointee.resolution.innermost, name: OwnedBytes(name))
+    super.init(thread: thread, outer: thread.pointee.resolution.innermost, name: name)
   }
 
   /// It is over, whoever says so: wakes those who wait. Once.

@@ -29,6 +29,8 @@ struct ThreadRecord: ~Copyable {
   /// Memory for the states that this thread sends. Made at first use, never freed.
   var blocks: UnsafeMutablePointer<BlockCache>?
 
+  /// Its thread is about to end.
+  var isEnding = false
   /// The factories that this thread is inside of, innermost first, and what belongs to the whole resolve.
   var resolution = Resolution()
   /// The build that this thread waits for. Guarded by ``BuildWait``'s lock.
@@ -49,6 +51,13 @@ struct ThreadRecord: ~Copyable {
     return ThreadLocal { pointer in
       guard let pointer else { return }
       let record = pointer.assumingMemoryBound(to: ThreadRecord.self)
+      // Once more around: what a face has for its threads ends first, and is this record's business until then.
+      if !record.pointee.isEnding {
+        record.pointee.isEnding = true
+        ThreadRecord.threadLocal.pointer = pointer
+        return
+      }
+      record.pointee.isEnding = false
       record.pointee.lastError.forget()
       // A thread that was ended inside of a callback takes the frames on its stack with it.
       record.pointee.resolution.enter(nil, depth: 0)
