@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # Builds the wheel, looks at it, and tests it as installed:  check.sh <library> <work directory>
-# Says 77 where Python's venv or PyPI is not to be had, or fails there if CI is set.
+# Says 77 where Python's venv or PyPI is not to be had: no test may need the network.
 set -euo pipefail
 library=$(realpath "$1") work=$2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 skip() {
   echo "$1"
-  [ -z "${CI:-}" ] || exit 1
   exit 77
 }
 
